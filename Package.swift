@@ -1,0 +1,122 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+// The table of rooms and arrows is in ARCHITECTURE.md; Scripts/check-imports holds every import against it.
+
+let settings: [SwiftSetting] = [
+  .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+func room(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func command(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies + ["CofferTestSupport"], swiftSettings: settings)
+}
+
+let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras: Target.Dependency = .product(name: "CryptoExtras", package: "swift-crypto")
+let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
+let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
+let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "swift-argument-parser")
+let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
+let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
+let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
+
+let package = Package(
+  name: "coffer",
+  platforms: [.iOS(.v18), .macOS(.v15)],
+  products: [
+    .library(name: "CofferContainer", targets: ["CofferContainer"]),
+    .library(name: "CofferClient", targets: ["CofferClient"]),
+    .executable(name: "coffer", targets: ["coffer"]),
+    .executable(name: "coffer-content-type", targets: ["coffer-content-type"]),
+    .executable(name: "coffer-server", targets: ["coffer-server"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+    .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+  ],
+  targets: [
+    // The engine.
+    .target(name: "CCoffer"),
+    room("CofferSystem", ["CCoffer", logging]),
+    room("CofferCrypto", ["CofferSystem", crypto, cryptoExtras]),
+    room("CofferKeys", ["CofferCrypto", "CofferSystem"]),
+    room("CofferVault", ["CofferCrypto", "CofferSystem", "CofferKeys", "CSQLiteConfiguration", grdb]),
+    room("CofferPolicy", ["CofferCrypto"]),
+    room("CofferContainer", ["CofferVault", "CofferKeys", "CofferPolicy", "CofferCrypto", "CofferSystem"]),
+    .target(
+      name: "CSQLiteConfiguration", linkerSettings: [.linkedLibrary("sqlite3")]),
+
+    // The network.
+    room("CofferAPI", ["CofferPolicy"]),
+    room(
+      "CofferClient",
+      [
+        "CofferAPI", "CofferContainer", "CofferPolicy", "CofferCrypto", "CofferSystem", asyncHTTPClient, nioSSL,
+        nioCore, nioHTTP1, logging,
+      ]),
+    room(
+      "CofferServer",
+      [
+        "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", hummingbird, hummingbirdTLS, lifecycle, logging,
+        nioSSL, nioCore,
+      ]),
+    room("CofferServerSQLite", ["CofferServer", "CofferPolicy", "CofferCrypto", "CofferSystem", grdb]),
+
+    // The edges.
+    command(
+      "coffer",
+      ["CofferContainer", "CofferClient", "CofferPolicy", "CofferCrypto", "CofferSystem", "CofferKeys", arguments, logging]),
+    command(
+      "coffer-server",
+      ["CofferServer", "CofferServerSQLite", "CofferCrypto", "CofferSystem", arguments, logging]),
+    .systemLibrary(name: "CMagic", pkgConfig: "libmagic", providers: [.apt(["libmagic-dev"])]),
+    .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
+    command("coffer-content-type", ["CMagic", "CSeccomp", "CofferSystem"]),
+
+    // The proof.
+    room("CofferTestSupport", ["CofferSystem"]),
+    tests("CofferSystemTests", ["CofferSystem"]),
+    tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
+    tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
+    tests("CofferVaultTests", ["CofferVault", "CofferKeys", "CofferCrypto", "CofferSystem", grdb]),
+    tests("CofferPolicyTests", ["CofferPolicy", "CofferCrypto"]),
+    tests("CofferContainerTests", ["CofferContainer", "CofferPolicy", "CofferCrypto", "CofferKeys", "CofferSystem"]),
+    tests(
+      "CofferClientTests",
+      [
+        "CofferClient", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferContainer", "CofferSystem", nioSSL,
+        hummingbird, hummingbirdTLS,
+      ]),
+    tests(
+      "CofferServerTests",
+      [
+        "CofferServer", "CofferServerSQLite", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem",
+        .product(name: "HummingbirdTesting", package: "hummingbird"), hummingbird, grdb,
+      ]),
+    tests("CommandTests", ["coffer", "coffer-server", "coffer-content-type", "CofferCrypto", "CofferSystem"]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,41 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#define __STDC_WANT_LIB_EXT1__ 1
+#include "CCoffer.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__APPLE__)
+#include <sys/ptrace.h>
+void coffer_zero(void *bytes, size_t count) { memset_s(bytes, count, 0, count); }
+int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
+  return renameatx_np(od, on, nd, nn, RENAME_EXCL);
+}
+int coffer_sync_data(int descriptor) { return fcntl(descriptor, F_FULLFSYNC); }
+int coffer_sync(int descriptor) { return fcntl(descriptor, F_FULLFSYNC); }
+static int forbid_debuggers(void) { return 0; }
+#else
+#include <sys/prctl.h>
+void coffer_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
+int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
+  return renameat2(od, on, nd, nn, RENAME_NOREPLACE);
+}
+int coffer_sync_data(int descriptor) { return fdatasync(descriptor); }
+int coffer_sync(int descriptor) { return fsync(descriptor); }
+static int forbid_debuggers(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+#endif
+
+int coffer_forbid_core_dumps(void) {
+  struct rlimit none = {0, 0};
+  return setrlimit(RLIMIT_CORE, &none) == 0 ? forbid_debuggers() : -1;
+}
+
+int coffer_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+int coffer_open_at(int directory, const char *path, int flags, mode_t mode) {
+  return openat(directory, path, flags, mode);
+}

@@ -1,0 +1,28 @@
+// Declarations that Glibc's Swift module lacks, and one-line functions. No logic lives here.
+#ifndef COFFER_H
+#define COFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/// Overwrites memory in a way that the compiler may not remove.
+void coffer_zero(void *bytes, size_t count);
+
+/// renameat2 with RENAME_NOREPLACE on Linux, renamex_np with RENAME_EXCL on Apple systems.
+int coffer_rename_exclusive(int old_directory, const char *old_name, int new_directory, const char *new_name);
+
+/// fdatasync on Linux, fcntl(F_FULLFSYNC) on Apple systems.
+int coffer_sync_data(int descriptor);
+
+/// fsync on Linux, fcntl(F_FULLFSYNC) on Apple systems.
+int coffer_sync(int descriptor);
+
+/// Keeps this process's memory out of core dumps and away from debuggers of the same user.
+int coffer_forbid_core_dumps(void);
+
+/// open(2) and openat(2) without C's variable arguments.
+int coffer_open(const char *path, int flags, mode_t mode);
+int coffer_open_at(int directory, const char *path, int flags, mode_t mode);
+
+#endif

@@ -1,0 +1,55 @@
+public import CofferSystem
+internal import Crypto
+internal import Foundation
+
+/// A 256-bit symmetric key. Its bytes live in one buffer that is overwritten when the last copy goes.
+public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
+  public static let byteCount = 32
+  let key: SymmetricKey
+
+  init(_ key: SymmetricKey) { self.key = key }
+
+  /// A new random key.
+  public init() { key = SymmetricKey(size: .bits256) }
+
+  /// A key from stored bytes. Throws `CryptoError.invalid` unless there are 32.
+  public init(_ bytes: SecretBytes) throws(CryptoError) {
+    guard bytes.count == Self.byteCount else { throw .invalid("key size") }
+    key = bytes.withUnsafeBytes { SymmetricKey(data: $0) }
+  }
+
+  /// The key's bytes in a buffer of their own.
+  public var secretBytes: SecretBytes {
+    key.withUnsafeBytes { SecretBytes(copying: $0) }
+  }
+
+  /// HKDF-SHA256 (RFC 5869) with this key as input key material.
+  ///
+  /// - Parameters:
+  ///   - label: what the derived key is for; unique for each purpose in the product.
+  ///   - context: what it is bound to, such as an identifier; any length.
+  public func derived(_ label: String, context: [UInt8] = []) -> SecretKey {
+    // The label's length goes first, so that no label and context can be read as another pair.
+    let info = [UInt8(label.utf8.count)] + Array(label.utf8) + context
+    return SecretKey(HKDF<SHA256>.deriveKey(inputKeyMaterial: key, salt: Self.salt, info: info, outputByteCount: 32))
+  }
+
+  /// A value that commits to this key and reveals nothing of it. AES-GCM does not commit to its key, so a commitment is
+  /// stored beside what is sealed under it and compared before use.
+  public var commitment: [UInt8] {
+    derived("commitment").key.withUnsafeBytes { Array($0) }
+  }
+
+  private static let salt = Array("coffer".utf8)
+
+  public var description: String { "<secret key>" }
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Compares without telling by its time where the first difference is.
+public func equalInConstantTime(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+  guard left.count == right.count else { return false }
+  var difference: UInt8 = 0
+  for index in left.indices { difference |= left[index] ^ right[index] }
+  return difference == 0
+}

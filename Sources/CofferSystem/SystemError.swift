@@ -1,0 +1,29 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// A system call that failed.
+///
+/// `description` never contains a path: paths are private. It names the call, the code and its meaning, which is
+/// enough to act on together with what the caller says it was doing.
+public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
+  /// The `errno` value.
+  public let code: CInt
+  /// The system call that failed, such as `fsync`.
+  public let call: String
+
+  public init(code: CInt, call: String) {
+    self.code = code
+    self.call = call
+  }
+
+  /// The error that the calling thread's last system call left in `errno`.
+  public static func last(_ call: String) -> SystemError { SystemError(code: errno, call: call) }
+
+  public var description: String { "\(call): \(String(cString: strerror(code))) (errno \(code))" }
+
+  public var isFull: Bool { code == ENOSPC || code == EDQUOT }
+  public var isAbsent: Bool { code == ENOENT || code == ENOTDIR }
+}
