@@ -88,7 +88,10 @@ let package = Package(
     // The edges.
     command(
       "coffer",
-      ["CofferContainer", "CofferClient", "CofferPolicy", "CofferCrypto", "CofferSystem", "CofferKeys", arguments, logging]),
+      [
+        "CofferContainer", "CofferClient", "CofferPolicy", "CofferCrypto", "CofferSystem", "CofferKeys", arguments,
+        logging,
+      ]),
     command(
       "coffer-server",
       ["CofferServer", "CofferServerSQLite", "CofferCrypto", "CofferSystem", arguments, logging]),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #if defined(__APPLE__)
@@ -38,4 +39,9 @@ int coffer_forbid_core_dumps(void) {
 int coffer_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
 int coffer_open_at(int directory, const char *path, int flags, mode_t mode) {
   return openat(directory, path, flags, mode);
+}
+
+int coffer_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds) {
+  struct timespec times[2] = {{0, UTIME_OMIT}, {seconds, nanoseconds}};
+  return futimens(descriptor, times);
 }

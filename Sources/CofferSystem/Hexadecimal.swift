@@ -14,7 +14,7 @@ extension Sequence where Element == UInt8 {
 extension Array where Element == UInt8 {
   /// Parses lower- or upper-case hexadecimal digits; nil if any other character or an odd number of them stands there.
   public init?(hexadecimal text: some StringProtocol) {
-    let digits = Array<UInt8>(text.utf8)
+    let digits = [UInt8](text.utf8)
     guard digits.count.isMultiple(of: 2) else { return nil }
     func value(_ digit: UInt8) -> UInt8? {
       switch digit {

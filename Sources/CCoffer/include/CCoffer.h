@@ -25,4 +25,7 @@ int coffer_forbid_core_dumps(void);
 int coffer_open(const char *path, int flags, mode_t mode);
 int coffer_open_at(int directory, const char *path, int flags, mode_t mode);
 
+/// futimens that leaves the time of last access (UTIME_OMIT is a macro that Swift does not see).
+int coffer_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
+
 #endif

@@ -1,0 +1,43 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// What `stat` tells of a file.
+public struct FileStatus: Sendable, Hashable {
+  public enum Kind: Sendable, Hashable {
+    case file, directory, symbolicLink, other
+  }
+
+  public let kind: Kind
+  /// Bytes.
+  public let byteCount: UInt64
+  /// The twelve permission bits.
+  public let permissions: UInt16
+  public let modified: Timestamp
+  public let device: UInt64
+  public let inode: UInt64
+  public let owner: UInt32
+
+  init(_ value: stat) {
+    kind =
+      switch value.st_mode & S_IFMT {
+      case S_IFREG: .file
+      case S_IFDIR: .directory
+      case S_IFLNK: .symbolicLink
+      default: .other
+      }
+    byteCount = UInt64(max(0, value.st_size))
+    permissions = UInt16(value.st_mode & 0o7777)
+    #if canImport(Darwin)
+      let time = value.st_mtimespec
+    #else
+      let time = value.st_mtim
+    #endif
+    modified = Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
+    device = UInt64(truncatingIfNeeded: value.st_dev)
+    inode = UInt64(truncatingIfNeeded: value.st_ino)
+    owner = value.st_uid
+  }
+}

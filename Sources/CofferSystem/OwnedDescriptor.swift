@@ -1,0 +1,177 @@
+internal import CCoffer
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// A file descriptor with one owner: closed when the last reference goes.
+public final class OwnedDescriptor: Sendable {
+  /// The descriptor's number, for calls that this room lacks. It stays owned here.
+  public let number: CInt
+  private let faults: (any FaultPlan)?
+  private let isOwned: Bool
+
+  init(number: CInt, faults: (any FaultPlan)?, isOwned: Bool = true) {
+    self.number = number
+    self.faults = faults
+    self.isOwned = isOwned
+  }
+
+  /// Takes over a descriptor that something else opened.
+  public convenience init(adopting number: CInt) { self.init(number: number, faults: nil) }
+
+  /// The process's standard input and output: lent, never closed here.
+  public static let standardInput = OwnedDescriptor(number: 0, faults: nil, isOwned: false)
+  public static let standardOutput = OwnedDescriptor(number: 1, faults: nil, isOwned: false)
+
+  deinit { if isOwned { close(number) } }
+
+  /// Reads once, at the descriptor's position. 0 at the end.
+  public func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+    try faults?.willCall(.read)
+    while true {
+      let count = Self.read(number, buffer)
+      if count >= 0 { return count }
+      if errno != EINTR { throw .last("read") }
+    }
+  }
+
+  /// Reads until `buffer` is full or the file ends; returns how many bytes.
+  public func readFully(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+    var filled = 0
+    while filled < buffer.count {
+      let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
+  }
+
+  /// Reads at `offset` until `buffer` is full or the file ends; returns how many bytes.
+  public func readFully(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+    try faults?.willCall(.read)
+    var filled = 0
+    while filled < buffer.count {
+      guard let position = off_t(exactly: offset + UInt64(filled)) else {
+        throw SystemError(code: EINVAL, call: "pread")
+      }
+      let count = pread(number, buffer.baseAddress! + filled, buffer.count - filled, position)
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .last("pread")
+      }
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
+  }
+
+  /// Writes all of `bytes` at the descriptor's position.
+  public func writeAll(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
+    try faults?.willCall(.write)
+    var done = 0
+    while done < bytes.count {
+      let count = Self.write(number, UnsafeRawBufferPointer(rebasing: bytes[done...]))
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .last("write")
+      }
+      done += count
+    }
+  }
+
+  public func writeAll(_ bytes: [UInt8]) throws(SystemError) {
+    try bytes.withUnsafeBytes { raw in Result { () throws(SystemError) in try writeAll(raw) } }.get()
+  }
+
+  /// Writes all of `bytes` at `offset`.
+  public func writeAll(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
+    try faults?.willCall(.write)
+    var done = 0
+    while done < bytes.count {
+      guard let position = off_t(exactly: offset + UInt64(done)) else { throw SystemError(code: EFBIG, call: "pwrite") }
+      let count = pwrite(number, bytes.baseAddress! + done, bytes.count - done, position)
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw .last("pwrite")
+      }
+      done += count
+    }
+  }
+
+  /// Reads the whole file from its start. Throws EFBIG when it holds more than `limit` bytes.
+  public func contents(limit: Int) throws(SystemError) -> [UInt8] {
+    var result: [UInt8] = []
+    while true {
+      let start = result.count
+      let room = min(64 << 10, limit + 1 - start)
+      guard room > 0 else { throw SystemError(code: EFBIG, call: "read") }
+      result.append(contentsOf: repeatElement(0, count: room))
+      let count = try result.withUnsafeMutableBytes { raw in
+        Result { () throws(SystemError) in try read(into: UnsafeMutableRawBufferPointer(rebasing: raw[start...])) }
+      }.get()
+      result.removeLast(room - count)
+      if count == 0 { return result }
+    }
+  }
+
+  /// Makes the file's bytes durable.
+  public func syncData() throws(SystemError) {
+    try faults?.willCall(.sync)
+    _ = try retrying("fdatasync") { coffer_sync_data(number) }
+  }
+
+  /// Makes the file's bytes and attributes, or the directory's names, durable.
+  public func sync() throws(SystemError) {
+    try faults?.willCall(.sync)
+    _ = try retrying("fsync") { coffer_sync(number) }
+  }
+
+  public func truncate(to byteCount: UInt64) throws(SystemError) {
+    try faults?.willCall(.truncate)
+    guard let length = off_t(exactly: byteCount) else { throw SystemError(code: EFBIG, call: "ftruncate") }
+    _ = try retrying("ftruncate") { ftruncate(number, length) }
+  }
+
+  public func status() throws(SystemError) -> FileStatus {
+    var value = stat()
+    guard fstat(number, &value) == 0 else { throw .last("fstat") }
+    return FileStatus(value)
+  }
+
+  public func setPermissions(_ permissions: UInt16) throws(SystemError) {
+    guard fchmod(number, mode_t(permissions)) == 0 else { throw .last("fchmod") }
+  }
+
+  /// Sets the time of last change; the time of last access stays.
+  public func setModified(_ time: Timestamp) throws(SystemError) {
+    guard coffer_set_modified(number, time.seconds, Int64(time.nanoseconds)) == 0 else { throw .last("futimens") }
+  }
+
+  /// Takes the exclusive advisory lock of the whole file without waiting; `false` when another holds it.
+  public func lockExclusively() throws(SystemError) -> Bool {
+    if flock(number, LOCK_EX | LOCK_NB) == 0 { return true }
+    if errno == EWOULDBLOCK { return false }
+    throw .last("flock")
+  }
+
+  public var isTerminal: Bool { isatty(number) == 1 }
+
+  private static func read(_ number: CInt, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    #if canImport(Glibc)
+      Glibc.read(number, buffer.baseAddress, buffer.count)
+    #else
+      Darwin.read(number, buffer.baseAddress, buffer.count)
+    #endif
+  }
+
+  private static func write(_ number: CInt, _ bytes: UnsafeRawBufferPointer) -> Int {
+    #if canImport(Glibc)
+      Glibc.write(number, bytes.baseAddress, bytes.count)
+    #else
+      Darwin.write(number, bytes.baseAddress, bytes.count)
+    #endif
+  }
+}
