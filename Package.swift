@@ -70,7 +70,7 @@ let package = Package(
       name: "CSQLiteConfiguration", linkerSettings: [.linkedLibrary("sqlite3")]),
 
     // The network.
-    room("CofferAPI", ["CofferPolicy"]),
+    room("CofferAPI", ["CofferPolicy", "CofferCrypto"]),
     room(
       "CofferClient",
       [
@@ -105,7 +105,7 @@ let package = Package(
     tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
     tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
     tests("CofferVaultTests", ["CofferVault", "CofferKeys", "CofferCrypto", "CofferSystem", grdb]),
-    tests("CofferPolicyTests", ["CofferPolicy", "CofferCrypto"]),
+    tests("CofferPolicyTests", ["CofferPolicy", "CofferAPI", "CofferCrypto", "CofferSystem"]),
     tests("CofferContainerTests", ["CofferContainer", "CofferPolicy", "CofferCrypto", "CofferKeys", "CofferSystem"]),
     tests(
       "CofferClientTests",

@@ -1,0 +1,22 @@
+/// An error as the server tells it (RFC 9457), with the media type `application/problem+json`.
+public struct Problem: Codable, Hashable, Sendable {
+  public static let mediaType = "application/problem+json"
+
+  /// `urn:coffer:problem:NAME`; programs decide by it.
+  public var type: String
+  public var title: String
+  /// The HTTP status.
+  public var status: Int
+  /// What to do about it.
+  public var detail: String?
+
+  public init(name: String, title: String, status: Int, detail: String? = nil) {
+    type = "urn:coffer:problem:\(name)"
+    self.title = title
+    self.status = status
+    self.detail = detail
+  }
+
+  /// An enrolment code that is unknown, used or expired: the server does not say which.
+  public static let enrollmentCode = "enrollment-code"
+}

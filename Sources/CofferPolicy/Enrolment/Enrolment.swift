@@ -1,0 +1,83 @@
+public import CofferCrypto
+
+/// A device's membership of a company: whom it trusts, and the newest policy that it has accepted.
+///
+/// A value without clock or files: the container keeps it sealed, and keeps its anchor in the key store. Times are seconds
+/// since 1970. Reading one back verifies every signature again.
+public struct Enrolment: Hashable, Sendable {
+  /// The company's id.
+  public let tenant: String
+  /// This device's id; documents for it alone are addressed to it.
+  public let device: String
+  /// Where the company's server is.
+  public let server: String
+  /// The company's root key, pinned when the device joined.
+  public let root: VerifyingKey
+  /// The only certificate that the server may show, in DER, when one was pinned. It replaces the system's trust.
+  public let pinnedCertificate: [UInt8]?
+
+  public internal(set) var keyset: SignedKeyset
+  public internal(set) var bundle: PolicyBundle
+  /// The last status that confirmed ``bundle``.
+  public internal(set) var lastStatus: Status?
+  /// The highest time in a verified document of this epoch. Documents that expired before it are refused, whatever
+  /// the device's clock says. Begins anew with each epoch, so that a stolen key cannot move time for ever.
+  public internal(set) var trustedTime: Int64
+  /// When the company last said that ``bundle`` is its policy, by the company's clock.
+  public internal(set) var confirmedAt: Int64
+  /// The highest time that this device has seen since then.
+  public internal(set) var seenTime: Int64
+
+  /// The policy to decide by.
+  public var policy: Policy { bundle.policy }
+
+  /// Joins a company.
+  ///
+  /// - Parameters:
+  ///   - fingerprint: SHA-256 of the root key, from the enrolment code: what makes the first contact authentic.
+  /// - Throws: ``PolicyRefusal/foreignRoot`` when `root` has another fingerprint; otherwise as ``accepting(bundle:keyset:now:)``.
+  public init(
+    tenant: String, device: String, server: String, root: VerifyingKey, fingerprint: [UInt8],
+    pinnedCertificate: [UInt8]?, keyset: String, bundle: String, now: Int64
+  ) throws(PolicyRefusal) {
+    guard equalInConstantTime(root.fingerprint, fingerprint) else { throw .foreignRoot }
+    guard PolicyText.isIdentifier(tenant), PolicyText.isIdentifier(device), device != Policy.everyDevice else {
+      throw .malformed("enrolment")
+    }
+    let keyset = try SignedKeyset(verifying: keyset, root: root)
+    guard keyset.keyset.tenant == tenant else { throw .otherTenant }
+    guard keyset.keyset.notAfter >= now else { throw .expired(.keyset) }
+    let bundle = try PolicyBundle(verifying: bundle, keyset: keyset.keyset)
+    let signedTime = max(keyset.keyset.issuedAt, bundle.policy.issuedAt)
+    guard bundle.policy.isAddressed(to: device) else { throw .otherAudience }
+    guard bundle.policy.notAfter >= max(now, signedTime) else { throw .expired(.policy) }
+    self.tenant = tenant
+    self.device = device
+    self.server = server
+    self.root = root
+    self.pinnedCertificate = pinnedCertificate
+    self.keyset = keyset
+    self.bundle = bundle
+    trustedTime = signedTime
+    confirmedAt = bundle.policy.issuedAt
+    seenTime = max(now, confirmedAt)
+  }
+
+  /// How old the policy is at `now`, in seconds: the time since the company last confirmed it. A clock that was set
+  /// back does not make it younger. Where the system counts time while it sleeps, `now` is the later of its clock and
+  /// ``confirmedAt`` plus what it counted since.
+  public func age(now: Int64) -> Int64 {
+    max(0, max(now, seenTime).subtractingReportingOverflow(confirmedAt).partialValue)
+  }
+
+  /// The enrolment after the device's clock showed `now`.
+  public func observing(now: Int64) -> Enrolment {
+    var next = self
+    next.seenTime = max(seenTime, now)
+    return next
+  }
+}
+
+extension Policy {
+  func isAddressed(to device: String) -> Bool { audience == Policy.everyDevice || audience == device }
+}
