@@ -22,6 +22,7 @@ int coffer_sync(int descriptor) { return fcntl(descriptor, F_FULLFSYNC); }
 static int forbid_debuggers(void) { return 0; }
 #else
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 void coffer_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
   return renameat2(od, on, nd, nn, RENAME_NOREPLACE);
@@ -29,6 +30,13 @@ int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
 int coffer_sync_data(int descriptor) { return fdatasync(descriptor); }
 int coffer_sync(int descriptor) { return fsync(descriptor); }
 static int forbid_debuggers(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+int coffer_pidfd_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+int coffer_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
+  return posix_spawn_file_actions_addclosefrom_np(actions, first);
+}
+int coffer_spawn_change_directory(posix_spawn_file_actions_t *actions, const char *path) {
+  return posix_spawn_file_actions_addchdir_np(actions, path);
+}
 #endif
 
 int coffer_forbid_core_dumps(void) {

@@ -1,4 +1,4 @@
-public import Foundation
+internal import Foundation
 
 /// A folder that is removed when the last reference to it goes.
 public final class TemporaryFolder: Sendable {

@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#if defined(__linux__)
+#include <spawn.h>
+#endif
 
 /// Overwrites memory in a way that the compiler may not remove.
 void coffer_zero(void *bytes, size_t count);
@@ -27,5 +30,14 @@ int coffer_open_at(int directory, const char *path, int flags, mode_t mode);
 
 /// futimens that leaves the time of last access (UTIME_OMIT is a macro that Swift does not see).
 int coffer_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
+
+#if defined(__linux__)
+/// pidfd_open(2): a descriptor that becomes readable when the process ends.
+int coffer_pidfd_open(pid_t process);
+
+/// posix_spawn_file_actions_addclosefrom_np and posix_spawn_file_actions_addchdir_np.
+int coffer_spawn_close_from(posix_spawn_file_actions_t *actions, int first);
+int coffer_spawn_change_directory(posix_spawn_file_actions_t *actions, const char *path);
+#endif
 
 #endif
