@@ -106,7 +106,11 @@ let package = Package(
     tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
     tests("CofferVaultTests", ["CofferVault", "CofferKeys", "CofferCrypto", "CofferSystem", grdb]),
     tests("CofferPolicyTests", ["CofferPolicy", "CofferAPI", "CofferCrypto", "CofferSystem"]),
-    tests("CofferContainerTests", ["CofferContainer", "CofferPolicy", "CofferCrypto", "CofferKeys", "CofferSystem"]),
+    tests(
+      "CofferContainerTests",
+      [
+        "CofferContainer", "CofferPolicy", "CofferCrypto", "CofferKeys", "CofferSystem", "coffer-content-type",
+      ]),
     tests(
       "CofferClientTests",
       [

@@ -1,0 +1,31 @@
+/// Bytes that can be read at any place, and do not change while this is held: a snapshot of a file in the vault.
+public protocol ContentReader {
+  /// How many bytes there are.
+  var byteCount: UInt64 { get }
+
+  /// Reads at `offset` into `buffer`; returns how many bytes, 0 only at the end or for an empty buffer.
+  func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int
+}
+
+extension ContentReader {
+  /// Fills `buffer` from `offset` on, as far as there are bytes; returns how many.
+  func readFully(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    var filled = 0
+    while filled < buffer.count, offset + UInt64(filled) < byteCount {
+      let count = try read(
+        at: offset + UInt64(filled), into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
+  }
+
+  /// Exactly `count` bytes at `offset`; nil when there are fewer.
+  func bytes(at offset: UInt64, count: Int) throws -> [UInt8]? {
+    guard count >= 0, offset <= byteCount, UInt64(count) <= byteCount - offset else { return nil }
+    let result = try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      initialized = try readFully(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    return result.count == count ? result : nil
+  }
+}
