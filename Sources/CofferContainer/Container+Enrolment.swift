@@ -1,0 +1,20 @@
+public import CofferCrypto
+public import CofferPolicy
+
+/// Belonging to a company.
+extension Container {
+  public var enrolment: EnrolmentState { gate.state }
+
+  /// Joins a company with what its server answered. Throws where the vault belongs to one already.
+  public func enrol(_ enrolment: Enrolment, deviceKey: SigningKey) throws {
+    try ContainerError.catching { try gate.enrol(enrolment, deviceKey: deviceKey) }
+  }
+
+  /// Takes what a refresh of the enrolment gave. Throws unless it is the same enrolment and not older.
+  public func update(_ enrolment: Enrolment) throws {
+    try ContainerError.catching { try gate.update(enrolment) }
+  }
+
+  /// The key that proves this device to its company.
+  public func deviceKey() throws -> SigningKey { try ContainerError.catching { try gate.deviceKey() } }
+}

@@ -1,0 +1,82 @@
+public import CofferFiles
+internal import CofferPolicy
+public import CofferSystem
+internal import CofferVault
+
+/// Content in and out.
+extension Container {
+  /// Stores a new file, in place of a file that has the name where `replacing`. Asks the gate for `import`.
+  ///
+  /// It becomes visible when it is complete; where it fails or is cancelled nothing of it stays.
+  @discardableResult
+  public func importFile(
+    _ source: ImportSource, to path: VaultPath, replacing: Bool, control: TransferControl = TransferControl()
+  ) throws -> FileAttributes {
+    try gate.check(.owner, .import, file: nil)
+    return try ContainerError.catching {
+      try vault.importFile(source, to: path, replacing: replacing, control: control)
+    }
+  }
+
+  /// Whether the owner may bring files in at all; throws the refusal. For callers that prepare something first.
+  public func checkImport() throws { try gate.check(.owner, .import, file: nil) }
+
+  /// Opens a file for the owner to take a copy out. Asks the gate for `saveCopy`.
+  public func openForSaving(_ path: VaultPath) throws -> SavedCopy {
+    try ContainerError.catching {
+      let snapshot = try vault.snapshot(of: path)
+      try gate.check(.owner, .saveCopy, file: { try self.facts(of: snapshot, at: path) })
+      return SavedCopy(snapshot: snapshot)
+    }
+  }
+
+  /// What policy needs to know of a file, from its snapshot.
+  func facts(of snapshot: FileSnapshot, at path: VaultPath) throws -> FileFacts {
+    let sniffed = try detector.content(of: SnapshotReader(snapshot: snapshot)).mediaType
+    let name = String(decoding: path.lastName ?? [], as: UTF8.self)
+    return FileFacts(
+      content: ContentType(fileName: name, sniffed: sniffed),
+      protection: ProtectionLevel(snapshot.attributes.protection),
+      size: Int64(clamping: snapshot.byteCount))
+  }
+}
+
+/// A file that the gate has let out, at the version that was decided on.
+public final class SavedCopy: Sendable {
+  private let snapshot: FileSnapshot
+  public var attributes: FileAttributes { snapshot.attributes }
+
+  init(snapshot: FileSnapshot) { self.snapshot = snapshot }
+
+  /// Writes the whole content: at offsets and on all cores where `isSeekable`, else in order.
+  ///
+  /// Each block is verified before it is written. A failure leaves a part: write to a temporary name.
+  public func write(
+    to output: OwnedDescriptor, isSeekable: Bool, control: TransferControl = TransferControl()
+  ) throws {
+    try ContainerError.catching { try snapshot.export(to: output, isSeekable: isSeekable, control: control) }
+  }
+}
+
+/// A snapshot as the content detector and deliveries read it.
+struct SnapshotReader: ContentReader {
+  let snapshot: FileSnapshot
+
+  var byteCount: UInt64 { snapshot.byteCount }
+
+  func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    try snapshot.read(at: offset, into: buffer)
+  }
+}
+
+extension ProtectionLevel {
+  init(_ protection: ProtectionClass) {
+    self =
+      switch protection {
+      case .complete: .complete
+      case .completeUnlessOpen: .completeUnlessOpen
+      case .untilFirstUnlock: .untilFirstUnlock
+      case .none: .none
+      }
+  }
+}

@@ -1,0 +1,57 @@
+public import CofferCrypto
+public import CofferFiles
+public import CofferKeys
+public import CofferSystem
+internal import CofferVault
+
+/// A vault behind its gate: the only way from stored files to anything outside.
+///
+/// Names may be listed and changed by whoever opened the vault. Content passes only through an operation that asks the
+/// gate first and moves no byte before the answer.
+public final class Container: Sendable {
+  let vault: Vault
+  let gate: Gate
+  let detector: ContentTypeDetector
+
+  private init(_ vault: Vault, keyStore: any KeyStore, sniffer: any ContentSniffer, time: any TimeSource) throws {
+    self.vault = vault
+    detector = ContentTypeDetector(sniffer: sniffer)
+    gate = try Gate(vault: vault, keyStore: keyStore, time: time)
+  }
+
+  /// Makes a vault in an empty or new folder.
+  ///
+  /// - Parameter derivation: the cost of deriving the passcode's key; see ``PasscodeDerivation``.
+  public static func create(
+    at path: String, keyStore: any KeyStore, passcode: SecretBytes, derivation: PasscodeDerivation,
+    sniffer: any ContentSniffer, time: any TimeSource = SystemTime()
+  ) throws -> Container {
+    try ContainerError.catching {
+      try Container(
+        Vault.create(at: path, keyStore: keyStore, passcode: passcode, derivation: derivation, time: time),
+        keyStore: keyStore, sniffer: sniffer, time: time)
+    }
+  }
+
+  /// Opens a vault. `passcode` is called once it is known that there is one; what it throws passes through.
+  public static func open(
+    at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes, sniffer: any ContentSniffer,
+    time: any TimeSource = SystemTime()
+  ) throws -> Container {
+    try ContainerError.catching {
+      try Container(
+        Vault.open(at: path, keyStore: keyStore, passcode: passcode, time: time), keyStore: keyStore,
+        sniffer: sniffer, time: time)
+    }
+  }
+
+  public var id: VaultID { vault.id }
+  /// The vault is older than what this device has seen: it can be read, and every change is refused.
+  public var isReadOnly: Bool { vault.isReadOnly }
+
+  /// Makes every change so far durable.
+  public func commit() throws { try ContainerError.catching { try vault.commit() } }
+
+  /// Commits, and gives the vault back to others.
+  public func close() throws { try ContainerError.catching { try vault.close() } }
+}

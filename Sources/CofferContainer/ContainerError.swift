@@ -1,0 +1,51 @@
+public import CofferPolicy
+internal import CofferVault
+
+/// What the container refuses or fails. Its description says what happened and what to do next, and holds no file name.
+public struct ContainerError: Error, Sendable, CustomStringConvertible {
+  /// What kind of failure it is, for programs that act on it.
+  public enum Category: Sendable, Hashable {
+    case usage, damaged, notFound, cannotCreate, inputOutput, tryAgain, refused, cancelled
+  }
+
+  public let category: Category
+  public let description: String
+  /// The decision, where policy refused.
+  public let decision: Decision?
+
+  public init(_ category: Category, _ description: String) {
+    self.category = category
+    self.description = description
+    decision = nil
+  }
+
+  /// A refusal by policy.
+  init(refusal decision: Decision) {
+    category = .refused
+    self.decision = decision
+    description =
+      "\(decision.sentence) (rule \(decision.rules.joined(separator: ", ")), policy revision \(decision.revision))"
+  }
+
+  init(_ error: VaultError) {
+    self.init(Self.category(of: error), error.description)
+  }
+
+  /// Runs `body` and gives the vault's failures this module's type; others pass.
+  static func catching<Result>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let error as VaultError { throw ContainerError(error) }
+  }
+
+  private static func category(of error: VaultError) -> Category {
+    switch error {
+    case .noVault, .notAVault, .notFound, .notADirectory: .notFound
+    case .folderNotEmpty, .exists, .directoryNotEmpty, .full: .cannotCreate
+    case .newerFormat, .damaged, .olderThanAnchor: .damaged
+    case .wrongPasscode, .deviceSecretMissing: .refused
+    case .inUse: .tryAgain
+    case .isADirectory, .invalidName, .moveIntoItself, .rootFolder: .usage
+    case .sourceChanged, .system, .keyStore, .database, .needsReopening: .inputOutput
+    case .cancelled: .cancelled
+    }
+  }
+}

@@ -1,0 +1,122 @@
+internal import CofferCrypto
+internal import CofferKeys
+internal import CofferPolicy
+internal import CofferSystem
+internal import CofferVault
+internal import Foundation
+internal import Synchronization
+
+/// The choke point: every byte that leaves or enters a container was permitted here first.
+///
+/// The enrolment is sealed in the vault, and its anchor lies in the key store: neither deleting files nor going back to
+/// an older copy un-enrols a device.
+final class Gate: Sendable {
+  static let enrolmentSetting = "enrolment"
+  static let deviceKeySetting = "device-key"
+  /// How far the clock goes on before the highest time seen is stored again, in seconds.
+  private static let observationStep: Int64 = 15 * 60
+
+  private let vault: Vault
+  private let keyStore: any KeyStore
+  private let time: any TimeSource
+  private let current: Mutex<EnrolmentState>
+
+  init(vault: Vault, keyStore: any KeyStore, time: any TimeSource) throws {
+    self.vault = vault
+    self.keyStore = keyStore
+    self.time = time
+    current = Mutex(try Self.load(vault, keyStore))
+  }
+
+  var state: EnrolmentState { current.withLock { $0 } }
+
+  private var now: Int64 { time.now().seconds }
+
+  /// Throws the refusal unless policy permits.
+  ///
+  /// - Parameter file: asked for only where there is a policy, because finding out what a file is costs something.
+  func check(_ actor: Request.Actor, _ action: Action, file: (() throws -> FileFacts)?) throws {
+    switch state {
+    case .notEnrolled: return
+    case .policyMissing: throw ContainerError(refusal: .withoutPolicy)
+    case .enrolled(let enrolment):
+      let moment = now
+      let request = Request(
+        actor: actor, action: action, file: try file?(), principal: Principal(device: enrolment.device))
+      let context = DecisionContext(
+        now: moment, policyAge: enrolment.age(now: moment), isDeviceUnlocked: true, osVersion: Self.systemVersion)
+      let decision = decide(request, policy: enrolment.policy, context: context)
+      try observe(enrolment, moment)
+      guard decision.isPermitted else { throw ContainerError(refusal: decision) }
+    }
+  }
+
+  /// Joins a company. Throws where the vault belongs to one.
+  func enrol(_ enrolment: Enrolment, deviceKey: SigningKey) throws {
+    guard case .notEnrolled = state else {
+      throw ContainerError(.cannotCreate, "this vault belongs to a company already")
+    }
+    try vault.setSetting(Self.deviceKeySetting, to: deviceKey.seed.withUnsafeBytes { Array($0) })
+    try store(enrolment)
+  }
+
+  /// Takes a newer state of the enrolment.
+  func update(_ enrolment: Enrolment) throws {
+    guard case .enrolled(let held) = state, enrolment.isNotOlder(than: held.anchor) else {
+      throw ContainerError(refusal: .withoutPolicy)
+    }
+    try store(enrolment)
+  }
+
+  func deviceKey() throws -> SigningKey {
+    guard let seed = try vault.setting(Self.deviceKeySetting) else { throw ContainerError(refusal: .withoutPolicy) }
+    return try SigningKey(seed: seed.withUnsafeBytes { SecretBytes(copying: $0) })
+  }
+
+  /// Vault first, then the anchor: a crash between leaves a vault that is newer than its anchor, which is no harm.
+  private func store(_ enrolment: Enrolment) throws {
+    try vault.setSetting(Self.enrolmentSetting, to: Array(try JSONEncoder().encode(enrolment)))
+    try vault.commit()
+    let anchor = Array(try JSONEncoder().encode(enrolment.anchor))
+    do {
+      try keyStore.write(
+        anchor.withUnsafeBytes { SecretBytes(copying: $0) }, as: .enrolment, of: vault.id)
+    } catch {
+      throw ContainerError(.inputOutput, error.description)
+    }
+    current.withLock { $0 = .enrolled(enrolment) }
+  }
+
+  /// Keeps the highest time seen, so that a clock that is set back does not make the policy younger.
+  private func observe(_ enrolment: Enrolment, _ moment: Int64) throws {
+    guard moment - enrolment.seenTime >= Self.observationStep, !vault.isReadOnly else { return }
+    try store(enrolment.observing(now: moment))
+  }
+
+  private static func load(_ vault: Vault, _ keyStore: any KeyStore) throws -> EnrolmentState {
+    let anchorBytes: SecretBytes?
+    do {
+      anchorBytes = try keyStore.read(.enrolment, of: vault.id)
+    } catch {
+      throw ContainerError(.inputOutput, error.description)
+    }
+    let stored = try vault.setting(enrolmentSetting)
+    if anchorBytes == nil && stored == nil { return .notEnrolled }
+    guard let stored, let enrolment = try? JSONDecoder().decode(Enrolment.self, from: Data(stored)) else {
+      return .policyMissing
+    }
+    if let anchorBytes {
+      guard
+        let anchor = try? JSONDecoder().decode(
+          Enrolment.Anchor.self, from: anchorBytes.withUnsafeBytes { Data($0) }),
+        enrolment.isNotOlder(than: anchor)
+      else { return .policyMissing }
+    }
+    return .enrolled(enrolment)
+  }
+
+  private static let systemVersion: String = {
+    let version = ProcessInfo.processInfo.operatingSystemVersion
+    return "\(version.majorVersion).\(version.minorVersion).\(version.patchVersion)"
+  }()
+}
