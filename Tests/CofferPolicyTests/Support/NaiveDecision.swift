@@ -67,37 +67,28 @@ enum NaiveDecision {
 
   /// True, false, or it cannot be told; one certain *no* settles it.
   private static func applies(_ rule: Rule, _ request: Request, _ context: DecisionContext) throws -> Bool {
-    var unsure = false
-    func check(_ question: () throws -> Bool) -> Bool {
-      do { return try question() } catch {
-        unsure = true
-        return true
-      }
-    }
     if let actions = rule.actions, !actions.contains(request.action) { return false }
     if let apps = rule.apps {
       guard case .app(let app) = request.actor, apps.contains(app.identity) else { return false }
     }
     if let groups = rule.groups, !groups.contains(where: request.principal.groups.contains) { return false }
+    var answers: [Bool?] = []
     if let labels = rule.classifications {
-      let fits = check {
-        guard let file = request.file else { throw CannotTell() }
-        return labels.contains(file.classification ?? "no such label")
-      }
-      if !fits { return false }
+      answers.append(request.file.map { labels.contains($0.classification ?? "no such label") })
     }
     if let extensions = rule.extensions {
-      let fits = check {
-        guard let file = request.file, belongsTogether(file.content) else { throw CannotTell() }
-        return extensions.contains(file.content.fileExtension!)
+      if let file = request.file, belongsTogether(file.content) {
+        answers.append(extensions.contains(file.content.fileExtension!))
+      } else {
+        answers.append(nil)
       }
-      if !fits { return false }
     }
     for condition in rule.conditions {
-      let holds = check { try self.holds(condition.test, request, context) != condition.isNegated }
-      if !holds { return false }
+      let answer = try? holds(condition.test, request, context)
+      answers.append(answer.map { condition.isNegated ? !$0 : $0 })
     }
-    if unsure { throw CannotTell() }
+    if answers.contains(false) { return false }
+    if answers.contains(nil) { throw CannotTell() }
     return true
   }
 
