@@ -116,7 +116,7 @@ let package = Package(
       "CofferClientTests",
       [
         "CofferClient", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", nioSSL, nioCore, nioPosix,
-        hummingbird, hummingbirdTLS, logging,
+        hummingbird, hummingbirdTLS, lifecycle, logging,
       ]),
     tests(
       "CofferServerTests",

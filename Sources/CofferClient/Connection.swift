@@ -70,8 +70,9 @@ struct Connection: Sendable {
     if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
     let answer = try await exchange(request, limit: limit)
     if expected.contains(answer.status) { return answer }
-    throw (300..<400).contains(answer.status)
-      ? .redirected(status: answer.status) : .unexpectedAnswer(status: answer.status)
+    // 304 points nowhere; it is only an answer that nobody asked for.
+    let isRedirect = (300..<400).contains(answer.status) && answer.status != 304
+    throw isRedirect ? .redirected(status: answer.status) : .unexpectedAnswer(status: answer.status)
   }
 
   /// The library's deadline ends with the head of the answer; this one holds for the body too.
