@@ -34,6 +34,7 @@ let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", packa
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
+let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 
 let package = Package(
@@ -76,8 +77,8 @@ let package = Package(
     room(
       "CofferClient",
       [
-        "CofferAPI", "CofferContainer", "CofferPolicy", "CofferCrypto", "CofferSystem", asyncHTTPClient, nioSSL,
-        nioCore, nioHTTP1, logging,
+        "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", asyncHTTPClient, nioSSL, nioCore, nioHTTP1,
+        nioPosix,
       ]),
     room(
       "CofferServer",
@@ -116,8 +117,8 @@ let package = Package(
     tests(
       "CofferClientTests",
       [
-        "CofferClient", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferContainer", "CofferSystem", nioSSL,
-        hummingbird, hummingbirdTLS,
+        "CofferClient", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", nioSSL, nioCore, nioPosix,
+        hummingbird, hummingbirdTLS, lifecycle, logging,
       ]),
     tests(
       "CofferServerTests",

@@ -11,11 +11,14 @@ public struct Problem: Codable, Hashable, Sendable {
   public var detail: String?
 
   public init(name: String, title: String, status: Int, detail: String? = nil) {
-    type = "urn:coffer:problem:\(name)"
+    type = Self.urn(name)
     self.title = title
     self.status = status
     self.detail = detail
   }
+
+  /// The `type` of the problem `name`.
+  public static func urn(_ name: String) -> String { "urn:coffer:problem:\(name)" }
 
   /// An enrolment code that is unknown, used or expired: the server does not say which.
   public static let enrollmentCode = "enrollment-code"

@@ -1,0 +1,111 @@
+internal import AsyncHTTPClient
+internal import CofferAPI
+internal import Foundation
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+internal import NIOSSL
+
+/// HTTP with one company's server, under the rules that hold for every exchange: certificate, host name and dates are
+/// verified; no redirect is followed; answers are bounded in size and time.
+struct Connection: Sendable {
+  /// An answer that may be looked at: its status is one that the caller named.
+  struct Answer {
+    let status: Int
+    let body: [UInt8]
+
+    /// Throws ``ClientError/unexpectedAnswer(status:)`` when the body is anything else.
+    func decoded<Value: Decodable>(_ type: Value.Type) throws(ClientError) -> Value {
+      guard let value = try? JSONDecoder().decode(type, from: Data(body)) else {
+        throw .unexpectedAnswer(status: status)
+      }
+      return value
+    }
+  }
+
+  private let http: HTTPClient
+  private let server: ServerAddress
+  private let timeout: Duration
+
+  /// Opens a client for `server`, lends it to `body`, and closes it.
+  static func with<Result: Sendable>(
+    _ server: ServerAddress, pinned: PinnedCertificate?, timeout: Duration,
+    _ body: (Connection) async throws(ClientError) -> Result
+  ) async throws(ClientError) -> Result {
+    var tls = TLSConfiguration.makeClientConfiguration()
+    tls.minimumTLSVersion = .tlsv12
+    tls.certificateVerification = .fullVerification
+    if let pinned { tls.trustRoots = .certificates([pinned.certificate]) }
+    var configuration = HTTPClient.Configuration(
+      tlsConfiguration: tls, redirectConfiguration: .disallow, timeout: .init(connect: .seconds(10), read: .seconds(20))
+    )
+    configuration.connectionPool.retryConnectionEstablishment = false
+    configuration.httpVersion = .http1Only
+    // Plain HTTP is allowed to this machine, so its name must not be resolved to another.
+    if !server.isSecure { configuration.dnsOverride = ["localhost": "127.0.0.1"] }
+    // The same TLS on every platform.
+    let http = HTTPClient(
+      eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), configuration: configuration)
+    do throws(ClientError) {
+      let result = try await body(Connection(http: http, server: server, timeout: timeout))
+      try? await http.shutdown()
+      return result
+    } catch {
+      try? await http.shutdown()
+      throw error
+    }
+  }
+
+  /// Sends one request, a POST when it has a body and otherwise a GET, and reads the whole answer.
+  ///
+  /// - Parameters:
+  ///   - expected: the statuses that the caller understands; any other is an error.
+  ///   - limit: the largest body, in bytes.
+  func send(
+    _ path: String, headers: [(String, String)], body: [UInt8]? = nil, expected: Set<Int>, limit: Int
+  ) async throws(ClientError) -> Answer {
+    var request = HTTPClientRequest(url: server.base + path)
+    request.method = body == nil ? .GET : .POST
+    request.headers = HTTPHeaders([("accept", "application/json"), ("user-agent", "coffer")] + headers)
+    if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
+    let answer = try await exchange(request, limit: limit)
+    if expected.contains(answer.status) { return answer }
+    // 304 points nowhere; it is only an answer that nobody asked for.
+    let isRedirect = (300..<400).contains(answer.status) && answer.status != 304
+    throw isRedirect ? .redirected(status: answer.status) : .unexpectedAnswer(status: answer.status)
+  }
+
+  /// The library's deadline ends with the head of the answer; this one holds for the body too.
+  private func exchange(_ request: HTTPClientRequest, limit: Int) async throws(ClientError) -> Answer {
+    do {
+      return try await withThrowingTaskGroup(of: Answer.self) { group in
+        group.addTask { [http] in
+          let response = try await http.execute(request, deadline: .distantFuture)
+          let body = try await response.body.collect(upTo: limit)
+          return Answer(status: Int(response.status.code), body: Array(buffer: body))
+        }
+        group.addTask { [timeout] in
+          try await Task.sleep(for: timeout)
+          throw ClientError.unreachable
+        }
+        defer { group.cancelAll() }
+        guard let answer = try await group.next() else { throw ClientError.unreachable }
+        return answer
+      }
+    } catch {
+      throw ClientError(exchange: error)
+    }
+  }
+}
+
+extension ClientError {
+  /// What an error of the libraries means. Nothing of its text is kept: it may hold what was sent.
+  fileprivate init(exchange error: any Error) {
+    switch error {
+    case let error as ClientError: self = error
+    case is NIOTooManyBytesError: self = .oversizedAnswer
+    case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: self = .untrusted
+    default: self = .unreachable
+    }
+  }
+}

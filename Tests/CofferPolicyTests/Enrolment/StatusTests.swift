@@ -1,0 +1,72 @@
+import CofferCrypto
+import CofferPolicy
+import Testing
+
+struct StatusTests {
+  let company = Company()
+  let nonce = EnrolmentTests.nonce()
+
+  func accept(_ change: (inout Status) -> Void, now: Int64? = nil) throws -> Enrolment {
+    let enrolment = try company.enrol()
+    let status = try company.status(of: enrolment, nonce: nonce, change: change)
+    return try enrolment.accepting(status: status, nonce: nonce, now: now ?? company.now)
+  }
+
+  @Test func `a status renews the grace period from the company's clock`() throws {
+    let enrolment = try company.enrol()
+    #expect(enrolment.age(now: company.now + 700) == 700)
+    let next = try accept { $0.time = company.now + 600 }
+    #expect(next.age(now: company.now + 700) == 100)
+    #expect(next.lastStatus?.nonce == nonce)
+    #expect(next.policy == enrolment.policy)
+  }
+
+  @Test func `an answer to another question proves nothing`() throws {
+    let enrolment = try company.enrol()
+    let replayed = try company.status(of: enrolment, nonce: EnrolmentTests.nonce())
+    #expect(throws: PolicyRefusal.otherNonce) {
+      try enrolment.accepting(status: replayed, nonce: nonce, now: company.now)
+    }
+  }
+
+  @Test func `other devices, companies, epochs, keys and policies are refused`() throws {
+    #expect(throws: PolicyRefusal.otherAudience) { try accept { $0.audience = "device-2" } }
+    #expect(throws: PolicyRefusal.otherAudience) { try accept { $0.audience = Policy.everyDevice } }
+    #expect(throws: PolicyRefusal.otherTenant) { try accept { $0.tenant = "globex" } }
+    #expect(throws: PolicyRefusal.otherEpoch) { try accept { $0.keyEpoch = 2 } }
+    #expect(throws: PolicyRefusal.outdated(held: 5, current: 6)) { try accept { $0.revision = 6 } }
+    #expect(throws: PolicyRefusal.olderRevision(held: 5, offered: 4)) { try accept { $0.revision = 4 } }
+    #expect(throws: PolicyRefusal.conflictingRevision(5)) {
+      try accept { $0.digest = String(repeating: "0", count: 64) }
+    }
+    #expect(throws: PolicyRefusal.malformed("status")) { try accept { $0.digest = "" } }
+    #expect(throws: PolicyRefusal.expired(.keyset)) { try accept({ _ in }, now: company.now + Company.lifetime + 1) }
+    let enrolment = try company.enrol()
+    var stranger = company
+    stranger.key = SigningKey()
+    let status = try stranger.status(of: enrolment, nonce: nonce)
+    #expect(throws: PolicyRefusal.unknownKey(.status)) { try enrolment.accepting(status: status, nonce: nonce, now: 0) }
+  }
+
+  @Test func `a clock that is set back does not make the policy younger`() throws {
+    let seen = try company.enrol().observing(now: company.now + 900)
+    #expect(seen.age(now: 0) == 900)
+    #expect(seen.observing(now: 0).age(now: 0) == 900)
+    #expect(seen.age(now: .max) > 0)
+  }
+
+  @Test func `a clock that once ran ahead is corrected by the company's`() throws {
+    let ahead = try company.enrol().observing(now: company.now + 100_000_000)
+    #expect(ahead.age(now: company.now) == 100_000_000)
+    let status = try company.status(of: ahead, nonce: nonce) { $0.time = company.now + 60 }
+    #expect(try ahead.accepting(status: status, nonce: nonce, now: company.now + 60).age(now: company.now + 60) == 0)
+  }
+
+  @Test(arguments: [
+    "", "AAAA", String(repeating: "A", count: 87), "AAAAAAAAAAAAAAAAAAAAAA==", "not a nonce, but a text!!",
+  ])
+  func `only random bytes are signed as a nonce`(text: String) {
+    #expect(!Status.isNonce(text))
+    #expect(throws: PolicyRefusal.self) { try company.status(of: company.enrol(), nonce: text) }
+  }
+}
