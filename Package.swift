@@ -64,9 +64,11 @@ let package = Package(
     room("CofferSystem", ["CCoffer", logging]),
     room("CofferCrypto", ["CofferSystem", crypto, cryptoExtras]),
     room("CofferKeys", ["CofferCrypto", "CofferSystem"]),
-    room("CofferVault", ["CofferCrypto", "CofferSystem", "CofferKeys", "CSQLiteConfiguration", grdb]),
+    room("CofferFiles", ["CofferSystem"]),
+    room("CofferVault", ["CofferFiles", "CofferCrypto", "CofferSystem", "CofferKeys", "CSQLiteConfiguration", grdb]),
     room("CofferPolicy", ["CofferCrypto"]),
-    room("CofferContainer", ["CofferVault", "CofferKeys", "CofferPolicy", "CofferCrypto", "CofferSystem"]),
+    room(
+      "CofferContainer", ["CofferFiles", "CofferVault", "CofferKeys", "CofferPolicy", "CofferCrypto", "CofferSystem"]),
     .target(
       name: "CSQLiteConfiguration", linkerSettings: [.linkedLibrary("sqlite3")]),
 
@@ -105,7 +107,7 @@ let package = Package(
     tests("CofferSystemTests", ["CofferSystem"]),
     tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
     tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
-    tests("CofferVaultTests", ["CofferVault", "CofferKeys", "CofferCrypto", "CofferSystem", grdb]),
+    tests("CofferVaultTests", ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", grdb]),
     tests("CofferPolicyTests", ["CofferPolicy", "CofferAPI", "CofferCrypto", "CofferSystem"]),
     tests(
       "CofferContainerTests",

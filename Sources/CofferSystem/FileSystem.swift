@@ -153,12 +153,30 @@ public struct FileSystem: Sendable {
   /// Replaces the file `name` in `directory` so that a crash leaves the old bytes or the new: temporary name, sync,
   /// rename, sync of the directory.
   public func replaceDurably(
+    _ name: String, in directory: OwnedDescriptor, permissions: UInt16 = 0o600, with bytes: SecretBytes
+  ) throws(SystemError) {
+    try replaceDurably(name, in: directory, permissions: permissions) { (file) throws(SystemError) in
+      try file.writeAll(bytes)
+    }
+  }
+
+  /// As above, for bytes that are no secret.
+  public func replaceDurably(
     _ name: String, in directory: OwnedDescriptor, permissions: UInt16 = 0o600, with bytes: [UInt8]
+  ) throws(SystemError) {
+    try replaceDurably(name, in: directory, permissions: permissions) { (file) throws(SystemError) in
+      try file.writeAll(bytes)
+    }
+  }
+
+  private func replaceDurably(
+    _ name: String, in directory: OwnedDescriptor, permissions: UInt16,
+    write: (OwnedDescriptor) throws(SystemError) -> Void
   ) throws(SystemError) {
     let temporary = ".\(Randomness.bytes(8).hexadecimal).new"
     do {
       let file = try open(temporary, [.writeOnly, .createNew], permissions: permissions, in: directory)
-      try file.writeAll(bytes)
+      try write(file)
       try file.sync()
       try rename(temporary, to: name, in: directory, to: directory)
     } catch {

@@ -86,6 +86,10 @@ public final class OwnedDescriptor: Sendable {
     try bytes.withUnsafeBytes { raw in Result { () throws(SystemError) in try writeAll(raw) } }.get()
   }
 
+  public func writeAll(_ bytes: SecretBytes) throws(SystemError) {
+    try bytes.withUnsafeBytes { raw in Result { () throws(SystemError) in try writeAll(raw) } }.get()
+  }
+
   /// Writes all of `bytes` at `offset`.
   public func writeAll(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(SystemError) {
     try faults?.willCall(.write)
@@ -156,6 +160,9 @@ public final class OwnedDescriptor: Sendable {
     if errno == EWOULDBLOCK { return false }
     throw .last("flock")
   }
+
+  /// Gives the advisory lock back, also while others still hold this descriptor.
+  public func unlock() { _ = flock(number, LOCK_UN) }
 
   public var isTerminal: Bool { isatty(number) == 1 }
 

@@ -1,0 +1,64 @@
+internal import CofferSystem
+internal import Crypto
+internal import Foundation
+
+/// An X25519 private key (RFC 7748) to which keys are wrapped by one-pass Diffie-Hellman: whoever has the public half
+/// can wrap, only the private half unwraps. It is what lets a file be created while the class key is gone.
+public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable {
+  private let key: Curve25519.KeyAgreement.PrivateKey
+
+  /// A new random key.
+  public init() { key = Curve25519.KeyAgreement.PrivateKey() }
+
+  /// Throws `CryptoError.invalid` unless there are 32 bytes.
+  public init(_ secret: SecretKey) throws(CryptoError) {
+    do {
+      key = try secret.key.withUnsafeBytes { try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0) }
+    } catch {
+      throw .invalid("agreement key")
+    }
+  }
+
+  /// The private half as a key that can itself be wrapped.
+  public var secretKey: SecretKey {
+    var raw = key.rawRepresentation
+    defer { raw.withUnsafeMutableBytes { overwrite($0) } }
+    return SecretKey(SymmetricKey(data: raw))
+  }
+
+  /// The public half: 32 bytes.
+  public var publicKey: [UInt8] { Array(key.publicKey.rawRepresentation) }
+
+  /// Unwraps what ``wrap(_:to:)`` made.
+  public func unwrap(_ wrapped: [UInt8]) throws(CryptoError) -> SecretKey {
+    guard wrapped.count == 32 + SecretKey.wrappedByteCount else { throw .notAuthentic }
+    let ephemeral = Array(wrapped.prefix(32))
+    guard let peer = try? Curve25519.KeyAgreement.PublicKey(rawRepresentation: ephemeral),
+      let shared = try? key.sharedSecretFromKeyAgreement(with: peer)
+    else { throw .notAuthentic }
+    return try SecretKey(
+      unwrapping: Array(wrapped.dropFirst(32)),
+      under: Self.wrappingKey(shared, ephemeral: ephemeral, recipient: publicKey))
+  }
+
+  /// Wraps `secret` to a public key: ephemeral public key (32) ‖ RFC 3394 wrapping (40) under
+  /// HKDF-SHA256(shared secret, ephemeral ‖ recipient).
+  public static func wrap(_ secret: SecretKey, to publicKey: [UInt8]) throws(CryptoError) -> [UInt8] {
+    let ephemeral = Curve25519.KeyAgreement.PrivateKey()
+    guard let peer = try? Curve25519.KeyAgreement.PublicKey(rawRepresentation: publicKey),
+      let shared = try? ephemeral.sharedSecretFromKeyAgreement(with: peer)
+    else { throw .invalid("public key") }
+    let own = Array(ephemeral.publicKey.rawRepresentation)
+    return own + (try secret.wrapped(under: wrappingKey(shared, ephemeral: own, recipient: publicKey)))
+  }
+
+  private static func wrappingKey(_ shared: SharedSecret, ephemeral: [UInt8], recipient: [UInt8]) -> SecretKey {
+    let key = shared.hkdfDerivedSymmetricKey(
+      using: SHA256.self, salt: Array("coffer".utf8), sharedInfo: Array("agreement".utf8) + ephemeral + recipient,
+      outputByteCount: 32)
+    return SecretKey(key)
+  }
+
+  public var description: String { "<agreement key>" }
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,79 @@
+public import CofferSystem
+
+/// A key store in a folder that only its owner may enter: `FOLDER/<vault id>/<item>`, each file 0600.
+///
+/// It has no hardware behind it: who can read the owner's files can read the secrets. What it gives is that the vault's
+/// folder alone (a backup, a stolen disk image, a synchronised copy) opens with no passcode.
+public struct FileKeyStore: KeyStore {
+  private let path: String
+  private let files: FileSystem
+  /// No item is ever larger.
+  private static let limit = 64 << 10
+
+  public init(path: String, files: FileSystem = FileSystem()) {
+    self.path = path
+    self.files = files
+  }
+
+  public func read(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> SecretBytes? {
+    do {
+      guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return nil }
+      guard try files.status(of: item.rawValue, in: folder) != nil else { return nil }
+      let file = try files.open(item.rawValue, [.readOnly, .noFollow], in: folder)
+      let status = try file.status()
+      guard status.permissions & 0o077 == 0 else { throw KeyStoreError.exposed }
+      guard status.kind == .file, status.byteCount <= Self.limit else { throw KeyStoreError.damaged(item) }
+      var count = 0
+      let value = try SecretBytes(count: Int(status.byteCount)) { count = try file.readFully(into: $0) }
+      guard count == value.count else { throw KeyStoreError.damaged(item) }
+      return value
+    } catch {
+      throw Self.wrap(error)
+    }
+  }
+
+  public func write(_ value: SecretBytes, as item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) {
+    do {
+      guard let folder = try folder(of: vault, create: true) else { throw KeyStoreError.exposed }
+      try files.replaceDurably(item.rawValue, in: folder, with: value)
+    } catch {
+      throw Self.wrap(error)
+    }
+  }
+
+  public func removeAll(of vault: VaultID) throws(KeyStoreError) {
+    do {
+      guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return }
+      for item in KeyStoreItem.allCases { try files.unlink(item.rawValue, in: folder) }
+      try folder.sync()
+      let root = try files.open(path, .directory)
+      try files.removeDirectory(vault.description, in: root)
+      try root.sync()
+    } catch {
+      throw Self.wrap(error)
+    }
+  }
+
+  /// The vault's folder, checked to be closed to others.
+  private func folder(of vault: VaultID, create: Bool) throws -> OwnedDescriptor? {
+    if create { try files.makeDirectories(path) }
+    let root = try files.open(path, .directory)
+    guard try root.status().permissions & 0o077 == 0 else { throw KeyStoreError.exposed }
+    if create {
+      if try files.makeDirectory(vault.description, in: root) { try root.sync() }
+    } else if try files.status(of: vault.description, in: root) == nil {
+      return nil
+    }
+    let folder = try files.open(vault.description, [.directory, .noFollow], in: root)
+    guard try folder.status().permissions & 0o077 == 0 else { throw KeyStoreError.exposed }
+    return folder
+  }
+
+  private static func wrap(_ error: any Error) -> KeyStoreError {
+    switch error {
+    case let error as KeyStoreError: error
+    case let error as SystemError: .system(error)
+    default: .system(SystemError(code: 5, call: "key store"))
+    }
+  }
+}

@@ -1,0 +1,123 @@
+internal import CofferCrypto
+public import CofferFiles
+internal import CofferSystem
+
+extension Vault {
+  /// Stores a new file at `path`, in place of a file that has the name where `replacing`.
+  ///
+  /// The content is sealed on all cores in constant memory, and becomes visible in one step when it is complete and its
+  /// bytes are on the disk; ``commit()`` makes the name durable. Where it fails or is cancelled, nothing of it stays.
+  @discardableResult
+  public func importFile(
+    _ source: ImportSource, to path: VaultPath, replacing: Bool = false, control: TransferControl = TransferControl()
+  ) throws(VaultError) -> FileAttributes {
+    guard path.lastName != nil else { throw .isADirectory }
+    return try VaultError.catching {
+      let number = try self.change { session in
+        try self.checkTarget(path, replacing: replacing, session)
+        return session.newInodeNumber()
+      }
+      let start = try self.readStart(of: source)
+      if control.isCancelled() { throw VaultError.cancelled }
+      if start.count <= VaultFormat.inlineLimit {
+        return try self.storeInline(start, number, source, path, replacing: replacing, control)
+      }
+      return try self.storeObject(start, number, source, path, replacing: replacing, control)
+    }
+  }
+
+  /// The first bytes, one more than fit into a record.
+  private func readStart(of source: ImportSource) throws -> [UInt8] {
+    let buffer = TransferBuffer(count: VaultFormat.inlineLimit + 1)
+    let count =
+      source.byteCount == nil
+      ? try source.descriptor.readFully(into: buffer.bytes) : try source.descriptor.readFully(at: 0, into: buffer.bytes)
+    return Array(buffer.bytes[..<count])
+  }
+
+  private func storeInline(
+    _ bytes: [UInt8], _ number: InodeNumber, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
+    _ control: TransferControl
+  ) throws -> FileAttributes {
+    if let expected = source.byteCount, expected != UInt64(bytes.count) { throw VaultError.sourceChanged }
+    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
+    let sealed = try cipher.sealInline(bytes)
+    control.progress(bytes.count)
+    return try change { session in
+      try self.link(
+        number, cipher, source, byteCount: UInt64(bytes.count), content: .inline(sealed), path, replacing: replacing,
+        session)
+    }
+  }
+
+  private func storeObject(
+    _ start: [UInt8], _ number: InodeNumber, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
+    _ control: TransferControl
+  ) throws -> FileAttributes {
+    let object = try reserveObject(blockSizeExponent: VaultFormat.blockSizeExponent(for: source.byteCount))
+    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
+    do {
+      let writer = ObjectWriter(
+        vault: self, inode: number, object: object, file: try objects.create(object.number), cipher: cipher)
+      do {
+        let byteCount = try writer.write(source, start: start, control: control)
+        return try change { session in
+          try writer.storeRemainingPages(session)
+          try session.removePending(number)
+          return try self.link(
+            number, cipher, source, byteCount: byteCount, content: .object(object), path, replacing: replacing, session)
+        }
+      } catch {
+        // Where this fails too, the mark is still there and the next opening does it.
+        try? change { try writer.discardPages($0) }
+        throw error
+      }
+    } catch {
+      try? objects.remove(object.number)
+      throw error
+    }
+  }
+
+  /// Takes an object's number. Only so many may be unknown to the last commit, because that is how far an opening after a
+  /// crash looks for leftovers.
+  private func reserveObject(blockSizeExponent: UInt8) throws -> ObjectReference {
+    let (number, uncommitted) = try change { session in
+      defer { session.root.nextObject += 1 }
+      return (session.root.nextObject, session.root.nextObject - session.committedNextObject)
+    }
+    if uncommitted + 1 >= VaultFormat.uncommittedObjects { try commit() }
+    return ObjectReference(number: number, blockSizeExponent: blockSizeExponent)
+  }
+
+  private func checkTarget(_ path: VaultPath, replacing: Bool, _ session: IndexSession) throws {
+    let parent = try session.resolveFolder(path.parent)
+    guard let name = path.lastName, let existing = try session.entry(name, in: parent.number) else { return }
+    guard existing.kind != .directory else { throw VaultError.isADirectory }
+    guard replacing else { throw VaultError.exists }
+  }
+
+  private func link(
+    _ number: InodeNumber, _ cipher: FileCipher, _ source: ImportSource, byteCount: UInt64, content: Inode.Content,
+    _ path: VaultPath, replacing: Bool, _ session: IndexSession
+  ) throws -> FileAttributes {
+    // Asked again: names may have changed while the content was sealed.
+    try checkTarget(path, replacing: replacing, session)
+    guard let name = path.lastName else { throw VaultError.isADirectory }
+    let parent = try session.resolveFolder(path.parent)
+    let now = time.now()
+    let inode = Inode(
+      number: number, protection: parent.protection, permissions: source.permissions & 0o7777,
+      modified: source.modified ?? now, now: now, byteCount: byteCount,
+      wrappedKey: try keys.classKeys.wrap(cipher.key, for: parent.protection), keyCommitment: cipher.key.commitment,
+      content: content)
+    if let replaced = try session.entry(name, in: parent.number) {
+      try session.unlink(name, in: parent.number)
+      try discard(session.inode(replaced.inode), in: session)
+    } else {
+      try session.adjust(parent.number, by: 1, at: now)
+    }
+    try session.store(inode)
+    try session.link(Entry(name: name, inode: number, kind: .file), in: parent.number)
+    return FileAttributes(inode)
+  }
+}

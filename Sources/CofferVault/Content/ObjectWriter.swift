@@ -1,0 +1,126 @@
+internal import CofferCrypto
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// Seals a source's blocks into an object on several threads, and collects the map pages.
+///
+/// Memory is bounded by two buffers a thread and `pageLimit` pages: when more are complete, the object is synced and
+/// they join the open transaction under a removal mark, so that a crash before the end leaves nothing.
+final class ObjectWriter: Sendable {
+  private static let pageLimit = 256
+
+  private let vault: Vault
+  private let inode: InodeNumber
+  private let object: ObjectReference
+  private let file: OwnedDescriptor
+  private let cipher: FileCipher
+  private let runs: BlockRuns
+  private let state = Mutex(State())
+
+  private struct State {
+    var pages: [UInt64: MapPage] = [:]
+    var filled: [UInt64: Int] = [:]
+    /// Pages below this one may have rows already.
+    var joinedPageCount: UInt64 = 0
+  }
+
+  init(vault: Vault, inode: InodeNumber, object: ObjectReference, file: OwnedDescriptor, cipher: FileCipher) {
+    self.vault = vault
+    self.inode = inode
+    self.object = object
+    self.file = file
+    self.cipher = cipher
+    runs = BlockRuns(blockSizeExponent: object.blockSizeExponent)
+  }
+
+  /// Writes and syncs the whole source; returns its size in bytes.
+  func write(_ source: ImportSource, start: [UInt8], control: TransferControl) throws -> UInt64 {
+    let reader = SourceReader(source, start: start, runs: runs)
+    let workers = Workers()
+    try workers.run {
+      let plaintext = TransferBuffer(count: runs.byteCount)
+      let ciphertext = TransferBuffer(count: runs.byteCount)
+      while !workers.isStopped {
+        if control.isCancelled() { throw VaultError.cancelled }
+        guard let (run, count) = try reader.next(into: plaintext.bytes) else { return }
+        try seal(run, plaintext.bytes, count, ciphertext.bytes)
+        control.progress(count)
+        try joinCompletePages()
+      }
+    }
+    let byteCount = try reader.finish()
+    try file.syncData()
+    return byteCount
+  }
+
+  /// Seals one run of blocks and writes it with one call.
+  private func seal(
+    _ run: UInt64, _ plaintext: UnsafeMutableRawBufferPointer, _ count: Int,
+    _ ciphertext: UnsafeMutableRawBufferPointer
+  ) throws {
+    let blockSize = runs.blockSize
+    let blockCount = (count + blockSize - 1) / blockSize
+    // The last block is sealed with zeros behind its end.
+    let padded = blockCount * blockSize
+    UnsafeMutableRawBufferPointer(rebasing: plaintext[count..<padded]).initializeMemory(as: UInt8.self, repeating: 0)
+    let first = runs.firstBlock(of: run)
+    let page = runs.page(of: run)
+    let sealer = cipher.sealer(page: page)
+    var blocks: [MapPage.Block?] = []
+    for position in 0..<blockCount {
+      let range = (position * blockSize)..<((position + 1) * blockSize)
+      let block = first + UInt64(position)
+      let seal = try sealer.seal(
+        UnsafeRawBufferPointer(rebasing: plaintext[range]), block: block,
+        into: UnsafeMutableRawBufferPointer(rebasing: ciphertext[range]))
+      blocks.append(MapPage.Block(slot: block, seal: seal))
+    }
+    try file.writeAll(UnsafeRawBufferPointer(rebasing: ciphertext[..<padded]), at: first << object.blockSizeExponent)
+    let offset = Int(first % VaultFormat.blocksPerPage)
+    state.withLock { state in
+      var target = state.pages.removeValue(forKey: page) ?? MapPage(inode: inode, index: page, blocks: [])
+      while target.blocks.count < offset + blockCount { target.blocks.append(nil) }
+      target.blocks.replaceSubrange(offset..<(offset + blockCount), with: blocks)
+      state.pages[page] = target
+      state.filled[page, default: 0] += blockCount
+    }
+  }
+
+  /// Hands complete pages to the index when many have gathered.
+  private func joinCompletePages() throws {
+    let complete = state.withLock { state -> [MapPage] in
+      guard state.pages.count > Self.pageLimit else { return [] }
+      let complete = state.filled.filter { $0.value == Int(VaultFormat.blocksPerPage) }.keys
+      let pages = complete.compactMap { state.pages.removeValue(forKey: $0) }
+      for page in complete { state.filled[page] = nil }
+      state.joinedPageCount = max(state.joinedPageCount, (complete.max() ?? 0) + 1)
+      return pages
+    }
+    guard !complete.isEmpty else { return }
+    try file.syncData()
+    try vault.change { session in
+      // The mark is there before the first row, and names every page that has one.
+      try session.addPending(removal())
+      for page in complete { try session.store(page) }
+    }
+  }
+
+  private func removal() -> PendingRemoval {
+    PendingRemoval(inode: inode, object: object, pageCount: state.withLock { $0.joinedPageCount })
+  }
+
+  /// Takes back what joined the index, after a failure.
+  func discardPages(_ session: IndexSession) throws {
+    let removal = removal()
+    guard removal.pageCount > 0 else { return }
+    try session.removeRows(of: removal)
+    try session.removePending(inode)
+  }
+
+  /// The pages that have not joined yet; called in the operation that links the file.
+  func storeRemainingPages(_ session: IndexSession) throws {
+    let pages = state.withLock { $0.pages }
+    for page in pages.values.sorted(by: { $0.index < $1.index }) { try session.store(page) }
+  }
+}

@@ -1,0 +1,63 @@
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// Hands the runs of an import's source to workers: a file's at their offsets, in parallel; a stream's in order.
+final class SourceReader: Sendable {
+  private let source: ImportSource
+  private let runByteCount: Int
+  private let state: Mutex<State>
+
+  private struct State {
+    var nextRun: UInt64 = 0
+    /// What was read from a stream before it was known to be large.
+    var start: [UInt8]
+    var byteCount: UInt64 = 0
+    var ended = false
+  }
+
+  init(_ source: ImportSource, start: [UInt8], runs: BlockRuns) {
+    self.source = source
+    runByteCount = runs.byteCount
+    state = Mutex(State(start: start))
+  }
+
+  /// Reads the next run into `buffer`, which holds one whole run; nil at the end.
+  func next(into buffer: UnsafeMutableRawBufferPointer) throws -> (run: UInt64, count: Int)? {
+    guard let byteCount = source.byteCount else { return try nextOfStream(into: buffer) }
+    let run = state.withLock { state in
+      defer { state.nextRun += 1 }
+      return state.nextRun
+    }
+    let offset = run * UInt64(runByteCount)
+    guard offset < byteCount else { return nil }
+    let expected = Int(min(UInt64(runByteCount), byteCount - offset))
+    let count = try source.descriptor.readFully(
+      at: offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<expected]))
+    guard count == expected else { throw VaultError.sourceChanged }
+    return (run, count)
+  }
+
+  private func nextOfStream(into buffer: UnsafeMutableRawBufferPointer) throws -> (run: UInt64, count: Int)? {
+    try state.withLock { state in
+      guard !state.ended else { return nil }
+      let start = state.start
+      state.start = []
+      buffer.copyBytes(from: start)
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[start.count..<runByteCount])
+      let count = start.count + (try source.descriptor.readFully(into: rest))
+      if count < runByteCount { state.ended = true }
+      guard count > 0 else { return nil }
+      defer { state.nextRun += 1 }
+      state.byteCount += UInt64(count)
+      return (state.nextRun, count)
+    }
+  }
+
+  /// The size of the whole source. Throws `sourceChanged` where a file is not as long as it was at the start.
+  func finish() throws -> UInt64 {
+    guard let byteCount = source.byteCount else { return state.withLock { $0.byteCount } }
+    guard try source.descriptor.status().byteCount == byteCount else { throw VaultError.sourceChanged }
+    return byteCount
+  }
+}

@@ -1,0 +1,41 @@
+internal import CofferSystem
+internal import Dispatch
+internal import Foundation
+internal import Synchronization
+
+/// Runs the same loop on several threads until one fails or all are done.
+final class Workers: Sendable {
+  /// More threads than this only wait for each other at the disk, and each holds two buffers.
+  static let count = min(4, max(1, ProcessInfo.processInfo.activeProcessorCount))
+
+  private let failure = Mutex<(any Error)?>(nil)
+  private let stopped = Atomic(false)
+
+  /// True once a worker failed: the others leave their loops.
+  var isStopped: Bool { stopped.load(ordering: .relaxed) }
+
+  /// Calls `body` once on each thread; throws the first failure.
+  func run(_ body: @Sendable () throws -> Void) throws {
+    DispatchQueue.concurrentPerform(iterations: Self.count) { _ in
+      do {
+        try body()
+      } catch {
+        failure.withLock { if $0 == nil { $0 = error } }
+        stopped.store(true, ordering: .relaxed)
+      }
+    }
+    if let error = failure.withLock({ $0 }) { throw error }
+  }
+}
+
+/// A buffer of plaintext or ciphertext that is overwritten before it is given back.
+final class TransferBuffer {
+  let bytes: UnsafeMutableRawBufferPointer
+
+  init(count: Int) { bytes = .allocate(byteCount: count, alignment: 4096) }
+
+  deinit {
+    overwrite(bytes)
+    bytes.deallocate()
+  }
+}

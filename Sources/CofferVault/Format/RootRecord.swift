@@ -1,0 +1,84 @@
+internal import CofferCrypto
+internal import CofferSystem
+
+/// The sealed root: what every commit writes last. Through the tags of the bucket pages it authenticates every row.
+struct RootRecord: Equatable, Sendable {
+  /// Rises by one with every commit.
+  var generation: UInt64
+  /// Drawn at creation, and again when an older copy is accepted as the new truth.
+  var branch: [UInt8]
+  var nextInode: UInt64
+  /// The high-water mark of objects' numbers.
+  var nextObject: UInt64
+  /// The GCM tag of each bucket page as it was last sealed.
+  var pageTags: [[UInt8]]
+
+  static let branchByteCount = 16
+  static let pageCount = VaultFormat.bucketCount / VaultFormat.bucketsPerPage
+
+  func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(generation)
+    writer.write(fixed: branch)
+    writer.write(nextInode)
+    writer.write(nextObject)
+    for tag in pageTags { writer.write(fixed: tag) }
+    return writer.bytes
+  }
+
+  init(decoding bytes: [UInt8]) throws(MalformedBytes) {
+    var reader = ByteReader(bytes)
+    generation = try reader.read()
+    branch = try reader.read(fixed: Self.branchByteCount)
+    nextInode = try reader.read()
+    nextObject = try reader.read()
+    pageTags = []
+    for _ in 0..<Self.pageCount { pageTags.append(try reader.read(fixed: Sealing.tagByteCount)) }
+    try reader.finish()
+  }
+
+  init(branch: [UInt8]) {
+    generation = 0
+    self.branch = branch
+    nextInode = InodeNumber.rootFolder.value + 1
+    nextObject = 0
+    pageTags = Array(repeating: [], count: Self.pageCount)
+  }
+}
+
+/// The newest state of a vault that this device has seen, kept in the key store.
+struct Anchor: Equatable {
+  var branch: [UInt8]
+  var generation: UInt64
+  /// SHA-256 of the sealed root record.
+  var rootDigest: [UInt8]
+  /// SHA-256 of `keybag.json`.
+  var keybagDigest: [UInt8]
+
+  func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(UInt8(0))
+    writer.write(fixed: branch)
+    writer.write(generation)
+    writer.write(fixed: rootDigest)
+    writer.write(fixed: keybagDigest)
+    return writer.bytes
+  }
+
+  init(branch: [UInt8], generation: UInt64, rootDigest: [UInt8], keybagDigest: [UInt8]) {
+    self.branch = branch
+    self.generation = generation
+    self.rootDigest = rootDigest
+    self.keybagDigest = keybagDigest
+  }
+
+  init(decoding bytes: [UInt8]) throws(MalformedBytes) {
+    var reader = ByteReader(bytes)
+    guard try reader.read(UInt8.self) == 0 else { throw MalformedBytes() }
+    branch = try reader.read(fixed: RootRecord.branchByteCount)
+    generation = try reader.read()
+    rootDigest = try reader.read(fixed: Digest.byteCount)
+    keybagDigest = try reader.read(fixed: Digest.byteCount)
+    try reader.finish()
+  }
+}

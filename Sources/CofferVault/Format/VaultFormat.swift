@@ -1,0 +1,30 @@
+/// The constants of the stored form. Documentation/FileFormat.md states the form byte for byte.
+enum VaultFormat {
+  /// 0 may change without migration.
+  static let version = 0
+  static let description = "coffer.json"
+  static let keybag = "keybag.json"
+  static let index = "index.sqlite"
+  static let objects = "objects"
+  static let lock = "lock"
+
+  /// Largest `coffer.json` or `keybag.json` that is read.
+  static let headerLimit = 64 << 10
+  /// Content up to this size lives inside the inode's record.
+  static let inlineLimit = 3 << 10
+  /// Block map entries in one page.
+  static let blocksPerPage: UInt64 = 64
+  static let bucketCount = 4096
+  static let bucketsPerPage = 64
+  /// Objects that may be made between two commits, and so be left over by a crash.
+  static let uncommittedObjects: UInt64 = 64
+  static let blockSizeExponents: ClosedRange<UInt8> = 12...20
+
+  /// The block size for a file of `byteCount` bytes, so that the padding of its last block costs a few per cent.
+  static func blockSizeExponent(for byteCount: UInt64?) -> UInt8 {
+    guard let byteCount else { return 16 }
+    var exponent: UInt8 = 12
+    while exponent < 16, byteCount >> (exponent + 1) >= 16 { exponent += 1 }
+    return exponent
+  }
+}

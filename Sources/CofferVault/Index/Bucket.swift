@@ -1,0 +1,59 @@
+internal import CofferCrypto
+internal import CofferSystem
+
+/// What a bucket of rows must hold: how many, and a keyed hash over (table ‖ key ‖ tag) of each, joined by exclusive or.
+///
+/// The join can be updated by difference, and because the hash is keyed and the sum is sealed, nobody without the
+/// metadata key can find another set of rows with the same sum.
+struct Bucket: Equatable, Sendable {
+  var sum = SIMD4<UInt64>(repeating: 0)
+  var count: UInt32 = 0
+
+  static let byteCount = 36
+
+  mutating func insert(_ hash: SIMD4<UInt64>) {
+    sum ^= hash
+    count += 1
+  }
+
+  mutating func remove(_ hash: SIMD4<UInt64>) {
+    sum ^= hash
+    count &-= 1
+  }
+
+  static func encode(_ page: some Sequence<Bucket>) -> [UInt8] {
+    var writer = ByteWriter()
+    for bucket in page {
+      for lane in 0..<4 { writer.write(bucket.sum[lane]) }
+      writer.write(bucket.count)
+    }
+    return writer.bytes
+  }
+
+  static func decodePage(_ bytes: [UInt8]) throws -> [Bucket] {
+    var reader = ByteReader(bytes)
+    var page: [Bucket] = []
+    for _ in 0..<VaultFormat.bucketsPerPage {
+      var bucket = Bucket()
+      for lane in 0..<4 { bucket.sum[lane] = try reader.read() }
+      bucket.count = try reader.read()
+      page.append(bucket)
+    }
+    try reader.finish()
+    return page
+  }
+}
+
+/// Hashes rows for the buckets.
+struct RowHasher: Sendable {
+  private let key: SecretKey
+
+  init(metadataKey: SecretKey) { key = metadataKey.derived("buckets") }
+
+  func hash(_ table: RecordTable, _ row: RowKey, tag: [UInt8]) -> SIMD4<UInt64> {
+    let code = MessageAuthentication.code(for: [table.rawValue] + row.bytes + tag, key: key)
+    var result = SIMD4<UInt64>(repeating: 0)
+    for (index, byte) in code.enumerated() { result[index / 8] = result[index / 8] << 8 | UInt64(byte) }
+    return result
+  }
+}

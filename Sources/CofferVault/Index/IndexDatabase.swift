@@ -1,0 +1,112 @@
+internal import CSQLiteConfiguration
+internal import CofferSystem
+internal import Foundation
+internal import GRDB
+
+/// Opens `index.sqlite` so that what is written there is durable, and what is found there is trusted with nothing.
+enum IndexDatabase {
+  /// "Coff", in the header's application id.
+  private static let applicationID = 0x436f_6666
+
+  /// Measured with rows of 300 to 2,700 bytes: 4 KiB pages waste half a page on the larger ones.
+  private static let pageSize = 8192
+
+  /// `record` has row ids and an index, because values of a kilobyte in a clustered table overflow onto pages of their
+  /// own; `entry` is clustered, because a folder is read in one run.
+  private static let schema = [
+    "CREATE TABLE bucket(id INTEGER PRIMARY KEY, value BLOB NOT NULL)",
+    "CREATE TABLE entry(key BLOB PRIMARY KEY NOT NULL, value BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE record(key BLOB NOT NULL UNIQUE, value BLOB NOT NULL)",
+    "CREATE TABLE root(id INTEGER PRIMARY KEY CHECK (id = 1), value BLOB NOT NULL)",
+    "CREATE TABLE salt(id INTEGER PRIMARY KEY, value BLOB NOT NULL)",
+  ]
+
+  static func create(at path: String) throws {
+    let queue = try open(path, creating: true)
+    try queue.inDatabase { db in
+      try db.inTransaction {
+        for statement in schema { try db.execute(sql: statement) }
+        return .commit
+      }
+    }
+    try queue.close()
+  }
+
+  /// Opens an index whose schema is exactly the one that this version makes.
+  static func open(at path: String) throws -> DatabaseQueue {
+    let queue = try open(path, creating: false)
+    let found = try queue.inDatabase { db in
+      try String.fetchAll(db, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+    }
+    guard found == schema else { throw VaultError.damaged(what: "the index's schema") }
+    return queue
+  }
+
+  private static func open(_ path: String, creating: Bool) throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.foreignKeysEnabled = false
+    // The vault keeps one transaction open over many operations; see `Index`.
+    configuration.allowsUnsafeTransactions = true
+    configuration.prepareDatabase { db in
+      guard let connection = db.sqliteConnection,
+        coffer_sqlite_defend(UnsafeMutableRawPointer(connection)) == 0
+      else { throw VaultError.damaged(what: "the index cannot be opened defensively") }
+      if creating {
+        try db.execute(sql: "PRAGMA page_size = 8192")
+        try db.execute(sql: "PRAGMA application_id = 1131374182")
+      }
+      // One process holds the vault's lock, so the index needs no shared memory file.
+      try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+      try db.execute(sql: "PRAGMA journal_mode = WAL")
+      try db.execute(sql: "PRAGMA synchronous = FULL")
+      try db.execute(sql: "PRAGMA secure_delete = ON")
+      try db.execute(sql: "PRAGMA temp_store = MEMORY")
+      try db.execute(sql: "PRAGMA cache_size = -2048")
+      try db.execute(sql: "PRAGMA journal_size_limit = 1048576")
+      // Slots are used again as soon as a commit is durable, so a commit that is not would corrupt: assert it.
+      guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2,
+        try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal",
+        try Int.fetchOne(db, sql: "PRAGMA page_size") == pageSize,
+        try Int.fetchOne(db, sql: "PRAGMA application_id") == applicationID
+      else { throw VaultError.damaged(what: "the index's settings") }
+    }
+    return try DatabaseQueue(path: path, configuration: configuration)
+  }
+}
+
+/// The statements on one table. Written out, because SQL is never put together from parts.
+struct TableStatements {
+  let value: String
+  let tag: String
+  let insert: String
+  let update: String
+  let delete: String
+  /// Rows from a key (exclusive) up to another (exclusive), in order.
+  let scan: String
+  let tags: String
+
+  static func of(_ table: RecordTable) -> TableStatements {
+    switch table {
+    case .entry: entry
+    case .record: record
+    }
+  }
+
+  private static let entry = TableStatements(
+    value: "SELECT value FROM entry WHERE key = ?",
+    tag: "SELECT substr(value, -16) FROM entry WHERE key = ?",
+    insert: "INSERT INTO entry(key, value) VALUES (?, ?)",
+    update: "UPDATE entry SET value = ? WHERE key = ?",
+    delete: "DELETE FROM entry WHERE key = ?",
+    scan: "SELECT key, value FROM entry WHERE key > ? AND key < ? ORDER BY key LIMIT ?",
+    tags: "SELECT key, substr(value, -16) FROM entry WHERE key >= ? AND key < ? ORDER BY key")
+
+  private static let record = TableStatements(
+    value: "SELECT value FROM record WHERE key = ?",
+    tag: "SELECT substr(value, -16) FROM record WHERE key = ?",
+    insert: "INSERT INTO record(key, value) VALUES (?, ?)",
+    update: "UPDATE record SET value = ? WHERE key = ?",
+    delete: "DELETE FROM record WHERE key = ?",
+    scan: "SELECT key, value FROM record WHERE key > ? AND key < ? ORDER BY key LIMIT ?",
+    tags: "SELECT key, substr(value, -16) FROM record WHERE key >= ? AND key < ? ORDER BY key")
+}

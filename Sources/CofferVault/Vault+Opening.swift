@@ -1,0 +1,155 @@
+public import CofferCrypto
+internal import CofferFiles
+public import CofferKeys
+public import CofferSystem
+
+/// A vault's folder, held open.
+struct VaultFolder {
+  let files: FileSystem
+  let path: String
+  let descriptor: OwnedDescriptor
+
+  func contents(of name: String) throws -> [UInt8]? {
+    guard let status = try files.status(of: name, in: descriptor) else { return nil }
+    guard status.kind == .file, status.byteCount <= UInt64(VaultFormat.headerLimit) else {
+      throw VaultError.damaged(what: name)
+    }
+    return try files.open(name, [.readOnly, .noFollow], in: descriptor).contents(limit: VaultFormat.headerLimit)
+  }
+}
+
+extension Vault {
+  /// Makes a vault in an empty or new folder and opens it.
+  ///
+  /// - Parameters:
+  ///   - derivation: the cost of deriving the passcode key.
+  ///   - keyStore: where the device secret goes; it must not be inside the folder.
+  /// Throws `folderNotEmpty`. Where it fails, what it made is taken away again.
+  public static func create(
+    at path: String, keyStore: any KeyStore, passcode: SecretBytes, derivation: PasscodeDerivation,
+    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime()
+  ) throws(VaultError) -> Vault {
+    let id = VaultID()
+    do {
+      let isNew = try files.status(of: path) == nil
+      try files.makeDirectories(path)
+      let folder = VaultFolder(files: files, path: path, descriptor: try files.open(path, .directory))
+      guard try files.names(in: folder.descriptor).isEmpty else { throw VaultError.folderNotEmpty }
+      do {
+        return try make(
+          id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, time: time)
+      } catch {
+        try? keyStore.removeAll(of: id)
+        for name in [
+          VaultFormat.description, VaultFormat.keybag, VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.lock,
+        ] {
+          _ = try? files.unlink(name, in: folder.descriptor)
+        }
+        _ = try? files.removeDirectory(VaultFormat.objects, in: folder.descriptor)
+        if isNew { _ = try? files.removeDirectory(path) }
+        throw error
+      }
+    } catch {
+      throw VaultError.wrapping(error)
+    }
+  }
+
+  private static func make(
+    _ id: VaultID, in folder: VaultFolder, keyStore: any KeyStore, passcode: SecretBytes,
+    derivation: PasscodeDerivation, time: any TimeSource
+  ) throws -> Vault {
+    let lock = try takeLock(in: folder)
+    let secret = SecretKey().secretBytes
+    try keyStore.write(secret, as: .deviceSecret, of: id)
+    let description = VaultDescription(id: id)
+    let (keybag, keys) = try Keybag.make(
+      for: description, passcode: passcode, derivation: derivation, deviceSecret: secret)
+    let keybagBytes = try keybag.encoded()
+    try folder.files.makeDirectory(VaultFormat.objects, in: folder.descriptor)
+    let now = time.now()
+    let rootFolder = Inode(
+      number: .rootFolder, protection: .complete, permissions: 0o700, modified: now, now: now,
+      content: .directory(entryCount: 0, parent: .rootFolder))
+    let root = try Index.create(at: folder.path + "/" + VaultFormat.index, keys: keys, vault: id) { session in
+      try session.store(rootFolder)
+    }
+    try folder.files.replaceDurably(VaultFormat.keybag, in: folder.descriptor, with: keybagBytes)
+    let anchor = Anchor(
+      branch: root.branch, generation: root.generation, rootDigest: root.digest,
+      keybagDigest: Digest.sha256(keybagBytes))
+    try keyStore.write(anchor.secretBytes, as: .anchor, of: id)
+    // Last: a folder without it is not a vault, whatever else a crash left there.
+    try folder.files.replaceDurably(VaultFormat.description, in: folder.descriptor, with: description.bytes)
+    return try Vault(
+      opening: folder, description: description, keybag: keybagBytes, keys: keys, keyStore: keyStore, lock: lock,
+      time: time)
+  }
+
+  /// Opens a vault.
+  ///
+  /// Throws `noVault`, `notAVault`, `newerFormat`, `inUse`, `deviceSecretMissing`, `damaged` or `wrongPasscode`, in that
+  /// order of asking.
+  ///
+  /// - Parameter passcode: called once it is known that there is a vault to open.
+  public static func open(
+    at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes,
+    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime()
+  ) throws -> Vault {
+    do {
+      guard try files.status(of: path) != nil else { throw VaultError.noVault }
+      let folder = VaultFolder(files: files, path: path, descriptor: try folderDescriptor(path, files))
+      guard let descriptionBytes = try folder.contents(of: VaultFormat.description) else { throw VaultError.notAVault }
+      let description = try VaultDescription(parsing: descriptionBytes)
+      let lock = try takeLock(in: folder)
+      guard let secret = try keyStore.read(.deviceSecret, of: description.id) else {
+        throw VaultError.deviceSecretMissing
+      }
+      guard let keybagBytes = try folder.contents(of: VaultFormat.keybag) else {
+        throw VaultError.damaged(what: VaultFormat.keybag)
+      }
+      let keybag = try Keybag(parsing: keybagBytes)
+      let keys = try keybag.unlock(description, passcode: AskedPasscode(asking: passcode).value, deviceSecret: secret)
+      guard try files.status(of: VaultFormat.index, in: folder.descriptor) != nil else {
+        throw VaultError.damaged(what: VaultFormat.index)
+      }
+      return try Vault(
+        opening: folder, description: description, keybag: keybagBytes, keys: keys, keyStore: keyStore, lock: lock,
+        time: time)
+    } catch let error as AskedPasscode.Failure {
+      throw error.cause
+    } catch {
+      throw VaultError.wrapping(error)
+    }
+  }
+
+  private static func folderDescriptor(_ path: String, _ files: FileSystem) throws -> OwnedDescriptor {
+    do {
+      return try files.open(path, .directory)
+    } catch  where error.isAbsent {
+      throw VaultError.notAVault
+    }
+  }
+
+  /// One writer at a time: the lock's file names its holder for the error of the next.
+  private static func takeLock(in folder: VaultFolder) throws -> OwnedDescriptor {
+    let lock = try folder.files.open(
+      VaultFormat.lock, [.readWrite, .create, .noFollow], permissions: 0o600, in: folder.descriptor)
+    guard try lock.lockExclusively() else {
+      let holder = try? Int32(String(decoding: lock.contents(limit: 32), as: UTF8.self))
+      throw VaultError.inUse(holder: holder ?? nil)
+    }
+    try lock.truncate(to: 0)
+    try lock.writeAll(Array(String(ProcessHardening.processID).utf8))
+    return lock
+  }
+}
+
+/// Keeps the failure of whoever asks for the passcode (an interrupted prompt, an unreadable file) apart from the vault's.
+private struct AskedPasscode {
+  struct Failure: Error { let cause: any Error }
+  let value: SecretBytes
+
+  init(asking passcode: () throws -> SecretBytes) throws {
+    do { value = try passcode() } catch { throw Failure(cause: error) }
+  }
+}

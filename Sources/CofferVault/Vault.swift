@@ -1,0 +1,178 @@
+internal import CofferCrypto
+public import CofferKeys
+internal import CofferSystem
+internal import Synchronization
+
+/// An open vault: an encrypted file system in a folder.
+///
+/// Synchronous at its core and safe from many threads. Changes are durable when ``commit()`` or ``close()`` returns; a
+/// crash before that leaves the state of an earlier commit, never a mixture.
+public final class Vault: Sendable {
+  public let id: VaultID
+  /// The vault is older than what this device has seen of it: it can be read, and every change is refused.
+  public let isReadOnly: Bool
+
+  let index: Index
+  let objects: ObjectStore
+  let keys: UnlockedKeys
+  let time: any TimeSource
+  private let keyStore: any KeyStore
+  private let keybagDigest: [UInt8]
+  private let lock: OwnedDescriptor
+  private let state = Mutex(State())
+
+  private struct State {
+    var pins: [InodeNumber: Int] = [:]
+    /// Unlinked while somebody reads them; removed when the last reader is done.
+    var pinnedRemovals: [InodeNumber: PendingRemoval] = [:]
+    /// Rows are gone from the open transaction; objects go once it is committed.
+    var unlinked: [PendingRemoval] = []
+    var isClosed = false
+  }
+
+  init(
+    opening folder: VaultFolder, description: VaultDescription, keybag: [UInt8], keys: UnlockedKeys,
+    keyStore: any KeyStore, lock: OwnedDescriptor, time: any TimeSource
+  ) throws {
+    id = description.id
+    self.keys = keys
+    self.keyStore = keyStore
+    self.lock = lock
+    self.time = time
+    keybagDigest = Digest.sha256(keybag)
+    index = try Index(at: folder.path + "/" + VaultFormat.index, keys: keys, vault: description.id)
+    objects = try ObjectStore(
+      files: folder.files, vaultFolder: folder.descriptor, rowKeys: RowKeys(metadataKey: keys.metadata))
+    isReadOnly = try !Vault.isCurrent(
+      index.read { $0.committed }, keybagDigest: keybagDigest,
+      anchor: keyStore.read(.anchor, of: description.id))
+    if !isReadOnly { try recover() }
+  }
+
+  // MARK: Commit
+
+  /// Makes every change so far durable: objects' bytes (synced as they were written), their names, the index, and then
+  /// the anchor in the key store.
+  public func commit() throws(VaultError) {
+    try VaultError.catching {
+      try commitIndex()
+      let unlinked = state.withLock { state in
+        defer { state.unlinked = [] }
+        return state.unlinked
+      }
+      guard !unlinked.isEmpty else { return }
+      for removal in unlinked { if let object = removal.object { try objects.remove(object.number) } }
+      // The marks go with the next commit: a crash before it removes the objects once more, which does nothing.
+      try index.perform { session in
+        for removal in unlinked where removal.object != nil { try session.removePending(removal.inode) }
+      }
+    }
+  }
+
+  private func commitIndex() throws {
+    try objects.syncFolders()
+    guard let root = try index.commit() else { return }
+    try keyStore.write(
+      Anchor(
+        branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: keybagDigest
+      ).secretBytes, as: .anchor, of: id)
+  }
+
+  /// Commits, and gives the vault back to others. Nothing can be done with it afterwards.
+  public func close() throws(VaultError) {
+    let wasClosed = state.withLock { state in
+      defer { state.isClosed = true }
+      return state.isClosed
+    }
+    if wasClosed { return }
+    try VaultError.catching {
+      defer {
+        try? index.close()
+        lock.unlock()
+      }
+      if !isReadOnly {
+        try commit()
+        try commitIndex()
+      }
+    }
+  }
+
+  // MARK: Changing
+
+  /// Runs one change of names or attributes: all of it or nothing.
+  func change<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
+    guard !isReadOnly else { throw .olderThanAnchor }
+    return try VaultError.catching {
+      let (result, operations) = try index.perform { session in (try body(session), session.operationCount) }
+      // Bounds what a crash undoes and what a transaction holds.
+      if operations >= 1000 { try commit() }
+      return result
+    }
+  }
+
+  func look<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
+    try VaultError.catching { try index.read(body) }
+  }
+
+  // MARK: Removal of what no name leads to
+
+  /// Takes apart an inode whose last name is gone; called within the operation that removed the name.
+  func discard(_ inode: Inode, in session: IndexSession) throws {
+    let removal = PendingRemoval(inode)
+    let isPinned = state.withLock { state in
+      guard state.pins[inode.number] != nil else { return false }
+      state.pinnedRemovals[inode.number] = removal
+      return true
+    }
+    if isPinned || removal.object != nil { try session.addPending(removal) }
+    if isPinned { return }
+    try session.removeRows(of: removal)
+    if removal.object != nil { state.withLock { $0.unlinked.append(removal) } }
+  }
+
+  /// Keeps an inode's rows and object while a snapshot reads them.
+  func pin(_ inode: InodeNumber) { state.withLock { $0.pins[inode, default: 0] += 1 } }
+
+  func unpin(_ inode: InodeNumber) {
+    let removal = state.withLock { state -> PendingRemoval? in
+      let count = (state.pins[inode] ?? 1) - 1
+      state.pins[inode] = count == 0 ? nil : count
+      guard count == 0, !state.isClosed else { return nil }
+      return state.pinnedRemovals.removeValue(forKey: inode)
+    }
+    // Where this fails, the mark in the index stays and the next opening removes the rest.
+    if let removal { try? change { try self.finish(removal, in: $0) } }
+  }
+
+  private func finish(_ removal: PendingRemoval, in session: IndexSession) throws {
+    try session.removeRows(of: removal)
+    if removal.object == nil {
+      try session.removePending(removal.inode)
+    } else {
+      state.withLock { $0.unlinked.append(removal) }
+    }
+  }
+
+  /// What a crash left: marked removals, and objects that no commit knows.
+  private func recover() throws {
+    let (pending, firstUnknown) = try index.read { (try $0.pendingRemovals(), $0.committedNextObject) }
+    for number in firstUnknown..<(firstUnknown + VaultFormat.uncommittedObjects) { try objects.remove(number) }
+    if pending.isEmpty { return }
+    try index.perform { session in for removal in pending { try finish(removal, in: session) } }
+    try commit()
+  }
+
+  private static func isCurrent(_ root: CommittedRoot, keybagDigest: [UInt8], anchor: SecretBytes?) throws -> Bool {
+    guard let bytes = anchor, let anchor = try? Anchor(decoding: bytes.withUnsafeBytes { Array($0) }) else {
+      // The secret is there and the anchor is not: someone took it away.
+      return false
+    }
+    guard anchor.branch == root.branch, anchor.keybagDigest == keybagDigest else { return false }
+    if root.generation == anchor.generation { return root.digest == anchor.rootDigest }
+    return root.generation > anchor.generation
+  }
+}
+
+extension Anchor {
+  var secretBytes: SecretBytes { encoded().withUnsafeBytes { SecretBytes(copying: $0) } }
+}

@@ -1,0 +1,33 @@
+internal import CofferCrypto
+internal import CofferFiles
+internal import CofferKeys
+internal import CofferSystem
+internal import GRDB
+
+extension VaultError {
+  /// The vault's error for whatever a lower room threw.
+  static func wrapping(_ error: any Error) -> VaultError {
+    switch error {
+    case let error as VaultError: return error
+    case let error as InvalidName: return .invalidName(error)
+    case let error as SystemError: return error.isFull ? .full : .system(error)
+    case let error as KeyStoreError:
+      if case .system(let cause) = error, cause.isFull { return .full }
+      return .keyStore(error)
+    case is CryptoError, is MalformedBytes: return .damaged(what: "a sealed record")
+    case let error as DatabaseError:
+      switch error.resultCode {
+      case .SQLITE_FULL: return .full
+      case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_SCHEMA: return .damaged(what: "the index")
+      case .SQLITE_BUSY, .SQLITE_LOCKED: return .inUse(holder: nil)
+      default: return .database(error.extendedResultCode.rawValue)
+      }
+    default: return .damaged(what: "an unknown part")
+    }
+  }
+
+  /// Runs `body` and gives its failure this module's type.
+  static func catching<Result>(_ body: () throws -> Result) throws(VaultError) -> Result {
+    do { return try body() } catch { throw wrapping(error) }
+  }
+}

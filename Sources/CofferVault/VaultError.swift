@@ -1,0 +1,85 @@
+public import CofferFiles
+public import CofferKeys
+public import CofferSystem
+
+/// Why the vault refuses or fails. No case carries a name, a path or key material.
+public enum VaultError: Error, Equatable, Sendable {
+  /// There is nothing at the vault's path.
+  case noVault
+  /// The folder does not hold a vault.
+  case notAVault
+  /// The folder given for a new vault is not empty.
+  case folderNotEmpty
+  /// The vault was made by a newer version of the program, with this format.
+  case newerFormat(Int)
+  /// The passcode is wrong.
+  case wrongPasscode
+  /// The key store holds no secret for this vault, so no passcode can open it here.
+  case deviceSecretMissing
+  /// Another process holds the vault; its process id where it is known.
+  case inUse(holder: Int32?)
+  /// Stored bytes are not what was written. `what` names the part, never a file.
+  case damaged(what: String)
+  /// The vault is older than the newest state this device has seen, or a copy that went another way. It can be read.
+  case olderThanAnchor
+
+  case notFound
+  case exists
+  case notADirectory
+  case isADirectory
+  case directoryNotEmpty
+  case invalidName(InvalidName)
+  /// A directory cannot be moved into itself.
+  case moveIntoItself
+  /// The root folder can be neither moved nor removed.
+  case rootFolder
+
+  /// The source changed while it was read.
+  case sourceChanged
+  /// The caller asked to stop.
+  case cancelled
+  /// The disk is full.
+  case full
+  case system(SystemError)
+  case keyStore(KeyStoreError)
+  /// SQLite failed with this extended result code.
+  case database(Int32)
+  /// A commit failed; the vault must be opened again.
+  case needsReopening
+}
+
+extension VaultError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .noVault: "there is no vault at this place; make one with: coffer init"
+    case .notAVault: "this folder is not a vault"
+    case .folderNotEmpty: "the folder for the new vault is not empty; choose one that is empty or does not exist"
+    case .newerFormat(let version):
+      "the vault has format \(version), from a newer version of Coffer; this one reads format \(VaultFormat.version)"
+    case .wrongPasscode: "the passcode is wrong"
+    case .deviceSecretMissing:
+      "the key store holds no secret for this vault, so it cannot be opened here; check --key-store"
+    case .inUse(let holder?): "the vault is in use by process \(holder); try again when it has ended"
+    case .inUse(nil): "the vault is in use by another process; try again when it has ended"
+    case .damaged(let what): "the vault is damaged or was tampered with: \(what)"
+    case .olderThanAnchor:
+      "the vault is older than the newest state this device has seen, or a copy that went another way (a restored "
+        + "backup is the usual cause); it can be read, but not changed"
+    case .notFound: "no such file or folder in the vault"
+    case .exists: "the name is taken"
+    case .notADirectory: "not a folder"
+    case .isADirectory: "it is a folder"
+    case .directoryNotEmpty: "the folder is not empty"
+    case .invalidName(let error): error.description
+    case .moveIntoItself: "a folder cannot be moved into itself"
+    case .rootFolder: "the vault's root folder cannot be moved, replaced or removed"
+    case .sourceChanged: "the source changed while it was read; nothing was stored"
+    case .cancelled: "stopped; nothing was left behind"
+    case .full: "the disk is full; nothing was lost"
+    case .system(let error): error.description
+    case .keyStore(let error): error.description
+    case .database(let code): "the vault's index failed (SQLite result \(code))"
+    case .needsReopening: "an earlier failure leaves the vault closed to changes; open it again"
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import CofferCrypto
+import CofferFiles
+import CofferKeys
+import CofferSystem
+import CofferTestSupport
+import CofferVault
+import Foundation
+import Testing
+
+@Suite struct OpeningTests {
+  @Test func `a wrong passcode opens nothing and the right one does`() throws {
+    let fixture = try VaultFixture()
+    try fixture.create().close()
+    #expect(throws: VaultError.wrongPasscode) { try fixture.open("battery staple") }
+    #expect(throws: VaultError.wrongPasscode) { try fixture.open("") }
+    try fixture.open().close()
+  }
+
+  @Test func `the passcode is not asked for where there is nothing to open`() throws {
+    let folder = try TemporaryFolder()
+    let store = FileKeyStore(path: folder("keys"))
+    func open(_ path: String) throws {
+      _ = try Vault.open(
+        at: path, keyStore: store,
+        passcode: {
+          Issue.record("asked")
+          return VaultFixture.passcode()
+        })
+    }
+    #expect(throws: VaultError.noVault) { try open(folder("absent")) }
+    try FileManager.default.createDirectory(atPath: folder("other"), withIntermediateDirectories: false)
+    #expect(throws: VaultError.notAVault) { try open(folder("other")) }
+    try Data("{}".utf8).write(to: URL(filePath: folder("other/coffer.json")))
+    #expect(throws: VaultError.notAVault) { try open(folder("other")) }
+    try Data("a file".utf8).write(to: URL(filePath: folder("file")))
+    #expect(throws: VaultError.notAVault) { try open(folder("file")) }
+  }
+
+  @Test func `a folder that is not empty is refused and stays as it was`() throws {
+    let fixture = try VaultFixture()
+    try FileManager.default.createDirectory(atPath: fixture.vaultPath, withIntermediateDirectories: false)
+    try Data("mine".utf8).write(to: URL(filePath: fixture.vaultPath + "/mine"))
+    #expect(throws: VaultError.folderNotEmpty) { try fixture.create() }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.vaultPath) == ["mine"])
+  }
+
+  @Test func `a second opening names the holder`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    #expect(throws: VaultError.inUse(holder: ProcessHardening.processID)) { try fixture.open() }
+    try vault.close()
+  }
+
+  @Test func `without the device secret no passcode opens the vault`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let id = vault.id
+    try vault.close()
+    try fixture.keyStore.removeAll(of: id)
+    #expect(throws: VaultError.deviceSecretMissing) { try fixture.open() }
+    // Nor does another secret.
+    try fixture.keyStore.write(SecretKey().secretBytes, as: .deviceSecret, of: id)
+    #expect(throws: VaultError.damaged(what: "coffer.json or keybag.json")) { try fixture.open() }
+  }
+
+  @Test func `a newer format is named`() throws {
+    let fixture = try VaultFixture()
+    try fixture.create().close()
+    let path = URL(filePath: fixture.vaultPath + "/coffer.json")
+    let text = try String(contentsOf: path, encoding: .utf8)
+    try text.replacing("\"version\": 0", with: "\"version\": 7").write(to: path, atomically: true, encoding: .utf8)
+    #expect(throws: VaultError.newerFormat(7)) { try fixture.open() }
+  }
+
+  @Test func `every truncation and every flipped byte of the headers is refused`() throws {
+    let fixture = try VaultFixture()
+    try fixture.create().close()
+    for name in ["coffer.json", "keybag.json"] {
+      let url = URL(filePath: fixture.vaultPath + "/" + name)
+      let whole = try Data(contentsOf: url)
+      for length in stride(from: 0, to: whole.count - 1, by: 7) {
+        try whole.prefix(length).write(to: url)
+        #expect(throws: (any Error).self, "\(name) cut to \(length)") { try fixture.open() }
+      }
+      for index in whole.indices {
+        // White space between the members of the keybag may change: its meaning is what is authenticated.
+        if name == "keybag.json", [9, 10, 13, 32].contains(whole[index]) { continue }
+        var changed = whole
+        changed[index] ^= 1
+        try changed.write(to: url)
+        #expect(throws: (any Error).self, "\(name) byte \(index)") { try fixture.open() }
+      }
+      try whole.write(to: url)
+    }
+    try fixture.open().close()
+  }
+
+  @Test func `an older copy of the vault can be read and not changed`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try vault.importFile(fixture.source([1, 2, 3]), to: VaultPath("a"))
+    try vault.close()
+    let copy = fixture.folder("copy")
+    try FileManager.default.copyItem(atPath: fixture.vaultPath, toPath: copy)
+    let again = try fixture.open()
+    try again.remove(VaultPath("a"))
+    try again.close()
+    try FileManager.default.removeItem(atPath: fixture.vaultPath)
+    try FileManager.default.moveItem(atPath: copy, toPath: fixture.vaultPath)
+    let old = try fixture.open()
+    #expect(old.isReadOnly)
+    #expect(try old.contents(of: VaultPath("a")) == [1, 2, 3])
+    #expect(throws: VaultError.olderThanAnchor) { try old.remove(VaultPath("a")) }
+    #expect(throws: VaultError.olderThanAnchor) { try old.makeDirectory(at: VaultPath("d")) }
+    #expect(throws: VaultError.olderThanAnchor) { try old.setSetting("s", to: [1]) }
+    try old.close()
+    #expect(try fixture.open().isReadOnly)
+  }
+}
