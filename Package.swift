@@ -39,6 +39,7 @@ let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-s
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 
 let package = Package(
@@ -129,7 +130,7 @@ let package = Package(
       "CofferServerTests",
       [
         "CofferServer", "CofferServerSQLite", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem",
-        hummingbird, hummingbirdTesting, httpTypes, nioCore, grdb,
+        hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb, logging,
       ]),
     tests("CommandTests", ["coffer", "coffer-server", "coffer-content-type", "CofferCrypto", "CofferSystem"]),
   ],

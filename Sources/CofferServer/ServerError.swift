@@ -1,5 +1,6 @@
 /// Why the server or its administration does not do what it was asked. Holds no secret, no path and no name.
 public enum ServerError: Error, Equatable, Sendable, CustomStringConvertible {
+  case noDataDirectory
   case dataDirectoryNotEmpty
   case serverKeyMissing
   case serverKeyExposed
@@ -20,6 +21,7 @@ public enum ServerError: Error, Equatable, Sendable, CustomStringConvertible {
 
   public var description: String {
     switch self {
+    case .noDataDirectory: "there is no data directory here; coffer-server tenant create makes one, or give --data"
     case .dataDirectoryNotEmpty: "the data directory holds other files; give an empty or a new one"
     case .serverKeyMissing:
       "server.key is missing beside coffer.sqlite; restore it from a backup: without it no policy can be signed"

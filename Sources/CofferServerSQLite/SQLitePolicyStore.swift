@@ -42,7 +42,11 @@ public final class SQLitePolicyStore: PolicyStore {
 
   /// Closes the file. Every later call throws ``StoreError``.
   public func close() throws {
-    try translatingStoreErrors { try pool.close() }
+    try translatingStoreErrors {
+      // So that the one file holds everything; when another process has it open, that one's close will do.
+      _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+      try pool.close()
+    }
   }
 
   private static var configuration: Configuration {

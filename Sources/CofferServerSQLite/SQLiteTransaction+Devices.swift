@@ -22,9 +22,9 @@ extension SQLiteTransaction {
   func redeem(_ enrollment: Enrollment, for device: Device) throws {
     try change("UPDATE enrollment SET used = 1 WHERE id = ?", [enrollment.id])
     try change(
-      "INSERT INTO device (id, tenant, key, key_id, enrollment, enrolled_at) VALUES (?, ?, ?, ?, ?, ?)",
+      "INSERT INTO device (id, tenant, key, key_id, platform, enrollment, enrolled_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
       [
-        device.id, device.tenant, Data(device.key.bytes), device.key.keyID, enrollment.id, device.enrolledAt,
+        device.id, device.tenant, Data(device.key.bytes), device.key.keyID, device.platform, enrollment.id, device.enrolledAt,
       ])
   }
 
@@ -66,6 +66,6 @@ extension SQLiteTransaction {
     Device(
       id: try row.text("id"), tenant: try row.text("tenant"),
       key: try row.value("key", try row.bytes("key")) { try VerifyingKey(bytes: $0) },
-      enrolledAt: try row.integer("enrolled_at"))
+      platform: try row.optionalText("platform"), enrolledAt: try row.integer("enrolled_at"))
   }
 }

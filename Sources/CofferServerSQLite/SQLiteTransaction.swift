@@ -39,6 +39,7 @@ struct StoredRow {
   let row: Row
 
   func text(_ column: String) throws -> String { try row.decode(String.self, forColumn: column) }
+  func optionalText(_ column: String) throws -> String? { try row.decode(String?.self, forColumn: column) }
   func integer(_ column: String) throws -> Int64 { try row.decode(Int64.self, forColumn: column) }
   func bytes(_ column: String) throws -> [UInt8] { Array(try row.decode(Data.self, forColumn: column)) }
 

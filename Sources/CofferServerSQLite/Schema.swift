@@ -89,6 +89,7 @@ enum Schema {
       tenant TEXT NOT NULL REFERENCES tenant,
       key BLOB NOT NULL,
       key_id TEXT NOT NULL,
+      platform TEXT,
       enrollment TEXT NOT NULL UNIQUE REFERENCES enrollment (id),
       enrolled_at INTEGER NOT NULL
     ) STRICT;

@@ -12,14 +12,19 @@ protocol Output: Encodable {
 /// A command that works on the data directory itself, also while the server runs.
 protocol AdministrationCommand: AsyncParsableCommand {
   associatedtype Created: Output
+  /// Whether a data directory that is not there is made.
+  static var startsStore: Bool { get }
   var common: CommonOptions { get }
   func perform(_ administration: Administration) async throws -> Created
 }
 
 extension AdministrationCommand {
+  static var startsStore: Bool { false }
+
   func run() async throws {
     try await Failure.reporting {
-      let directory = try DataDirectory(try common.dataOptions.resolved())
+      try ProcessHardening.apply()
+      let directory = try DataDirectory(try common.dataOptions.resolved(), creating: Self.startsStore)
       let store = try SQLitePolicyStore(directory)
       let created = try await perform(Administration(store: store, serverKey: directory.serverKey))
       try store.close()

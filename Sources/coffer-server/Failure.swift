@@ -33,7 +33,7 @@ enum Failure {
     switch error {
     case .invalid, .plainHTTPBeyondLoopback: 64
     case .serverKeyDamaged, .invalidTLS: 65
-    case .serverKeyMissing, .noSuchTenant: 66
+    case .noDataDirectory, .serverKeyMissing, .noSuchTenant: 66
     case .cannotListen: 69
     case .dataDirectoryNotEmpty, .tenantExists, .administratorExists, .policyTooLarge: 73
     case .serverKeyExposed: 77

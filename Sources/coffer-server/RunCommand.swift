@@ -34,7 +34,7 @@ struct RunCommand: AsyncParsableCommand {
       try ProcessHardening.apply()
       let tls = try tlsFiles()
       let options = try ServerOptions(host: listen.host, port: listen.port, tls: tls)
-      let directory = try DataDirectory(try data.resolved())
+      let directory = try DataDirectory(try data.resolved(), creating: true)
       let store = try SQLitePolicyStore(directory)
       let log = MaskedLog(label: "coffer-server")
       let server = PolicyServer(store: store, serverKey: directory.serverKey, log: log)

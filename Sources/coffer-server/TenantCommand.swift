@@ -18,6 +18,8 @@ struct TenantCommand: AsyncParsableCommand {
           coffer-server tenant create "Acme"
         """)
 
+    static let startsStore = true
+
     @Argument(help: "The company's name, unique on this server.") var name: String
     @OptionGroup var common: CommonOptions
 

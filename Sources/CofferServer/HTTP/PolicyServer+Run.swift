@@ -17,19 +17,23 @@ extension PolicyServer {
   /// - Parameter onListening: called once with the port, which the system may have chosen.
   /// - Throws: `ServerError.invalidTLS`, `.cannotListen`.
   public func run(_ options: ServerOptions, onListening: @escaping @Sendable (Int) -> Void) async throws {
-    let server = try Self.builder(options.tls)
-    let application = Application(
-      router: router, server: server,
+    do {
+      try await application(options, onListening: onListening).runService(gracefulShutdownSignals: [.sigterm, .sigint])
+    } catch let error as IOError {
+      throw ServerError.cannotListen("\(SystemError(code: error.errnoCode, call: "bind"))")
+    }
+  }
+
+  func application(
+    _ options: ServerOptions, onListening: @escaping @Sendable (Int) -> Void
+  ) throws(ServerError) -> some ApplicationProtocol {
+    Application(
+      router: router, server: try Self.builder(options.tls),
       configuration: ApplicationConfiguration(
         address: .hostname(options.host, port: options.port),
         availableConnectionsDelegate: MaximumAvailableConnections(Self.maximumConnections)),
       onServerRunning: { channel in onListening(channel.localAddress?.port ?? options.port) },
       logger: log.forLibraries)
-    do {
-      try await application.runService(gracefulShutdownSignals: [.sigterm, .sigint])
-    } catch let error as IOError {
-      throw ServerError.cannotListen("\(SystemError(code: error.errnoCode, call: "bind"))")
-    }
   }
 
   private static func builder(_ tls: ServerOptions.TLS?) throws(ServerError) -> HTTPServerBuilder {

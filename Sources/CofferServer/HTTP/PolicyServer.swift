@@ -18,7 +18,7 @@ public struct PolicyServer: Sendable {
   }
 
   /// Everything that the server answers.
-  var routes: [Route] { itemRoutes + settingsRoutes + enrollmentRoutes + deviceRoutes + healthRoutes }
+  var routes: [Route] { itemRoutes + settingsRoutes + inventoryRoutes + enrollmentRoutes + deviceRoutes + healthRoutes }
 
   /// The routes, and for each of their paths a refusal of every other method.
   var router: Router<BasicRequestContext> {

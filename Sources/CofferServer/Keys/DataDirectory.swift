@@ -11,17 +11,19 @@ public struct DataDirectory: Sendable {
   /// The store's file.
   public var database: String { Self.database(in: path) }
 
-  /// Opens the folder, and makes it with a new server key when it is not there or empty.
+  /// Opens the folder. With `creating`, makes it and a new server key when it is not there or empty.
   ///
   /// Throws ``ServerError`` for a folder that is something else, and `SystemError`.
-  public init(_ path: String, files: FileSystem = FileSystem()) throws {
+  public init(_ path: String, creating: Bool, files: FileSystem = FileSystem()) throws {
     self.path = path
-    try files.makeDirectories(path)
+    if creating { try files.makeDirectories(path) }
+    guard try files.status(of: path) != nil else { throw ServerError.noDataDirectory }
     let folder = try files.open(path, .directory)
     let names = Set(try files.names(in: folder).map { String(decoding: $0, as: UTF8.self) })
     if !names.contains(Self.keyName) {
       guard !names.contains(Self.databaseName) else { throw ServerError.serverKeyMissing }
       guard names.allSatisfy({ $0.hasPrefix(".") }) else { throw ServerError.dataDirectoryNotEmpty }
+      guard creating else { throw ServerError.noDataDirectory }
       try folder.setPermissions(0o700)
       try Self.makeKey(in: folder, files: files)
     }

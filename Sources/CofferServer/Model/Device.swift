@@ -5,13 +5,16 @@ public struct Device: Sendable {
   public let id: String
   public let tenant: String
   public let key: VerifyingKey
+  /// What it says it runs, for people to tell devices apart.
+  public let platform: String?
   /// Seconds since 1970.
   public let enrolledAt: Int64
 
-  public init(id: String, tenant: String, key: VerifyingKey, enrolledAt: Int64) {
+  public init(id: String, tenant: String, key: VerifyingKey, platform: String?, enrolledAt: Int64) {
     self.id = id
     self.tenant = tenant
     self.key = key
+    self.platform = platform
     self.enrolledAt = enrolledAt
   }
 }

@@ -20,6 +20,9 @@ extension PolicyServer {
     guard let key = VerifyingKey(text: body.deviceKey) else {
       throw HTTPProblem.invalid("deviceKey", "must be an Ed25519 public key in base64url without padding")
     }
+    guard body.platform.map(PolicyText.isName) ?? true else {
+      throw HTTPProblem.invalid("platform", "must have 1 to 200 bytes and no control characters")
+    }
     guard EnrollmentCode.isSecret(body.code) else { throw Self.codeRefused }
     let hash = Digest.sha256(body.code.utf8)
     let (id, now) = (UUID().uuidString.lowercased(), time.now().seconds)
@@ -27,7 +30,7 @@ extension PolicyServer {
       guard let enrollment = try transaction.unusedEnrollment(hash: hash), now < enrollment.expiresAt else {
         throw Self.codeRefused
       }
-      let device = Device(id: id, tenant: enrollment.tenant, key: key, enrolledAt: now)
+      let device = Device(id: id, tenant: enrollment.tenant, key: key, platform: body.platform, enrolledAt: now)
       try transaction.redeem(enrollment, for: device)
       return device
     }
