@@ -31,13 +31,13 @@ public final class SQLitePolicyStore: PolicyStore {
   public func read<Value: Sendable>(
     _ body: @Sendable (any StoreTransaction) throws -> Value
   ) async throws -> Value {
-    try await translatingStoreErrors { try await pool.read { try body(SQLiteTransaction(database: $0)) } }
+    do { return try await pool.read { try body(SQLiteTransaction(database: $0)) } } catch { throw translated(error) }
   }
 
   public func write<Value: Sendable>(
     _ body: @Sendable (any StoreTransaction) throws -> Value
   ) async throws -> Value {
-    try await translatingStoreErrors { try await pool.write { try body(SQLiteTransaction(database: $0)) } }
+    do { return try await pool.write { try body(SQLiteTransaction(database: $0)) } } catch { throw translated(error) }
   }
 
   /// Closes the file. Every later call throws ``StoreError``.

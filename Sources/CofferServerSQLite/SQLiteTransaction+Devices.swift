@@ -24,7 +24,8 @@ extension SQLiteTransaction {
     try change(
       "INSERT INTO device (id, tenant, key, key_id, platform, enrollment, enrolled_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
       [
-        device.id, device.tenant, Data(device.key.bytes), device.key.keyID, device.platform, enrollment.id, device.enrolledAt,
+        device.id, device.tenant, Data(device.key.bytes), device.key.keyID, device.platform, enrollment.id,
+        device.enrolledAt,
       ])
   }
 

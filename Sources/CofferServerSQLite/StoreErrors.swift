@@ -6,11 +6,8 @@ func translatingStoreErrors<Value>(_ body: () throws -> Value) throws -> Value {
   do { return try body() } catch { throw translated(error) }
 }
 
-func translatingStoreErrors<Value>(_ body: () async throws -> Value) async throws -> Value {
-  do { return try await body() } catch { throw translated(error) }
-}
-
-private func translated(_ error: any Error) -> any Error {
+/// The ``StoreError`` for what the engine threw; any other error is the caller's own and stays.
+func translated(_ error: any Error) -> any Error {
   switch error {
   case let error as DatabaseError: StoreError.unavailable(code: Int(error.extendedResultCode.rawValue))
   case is RowDecodingError: StoreError.damaged("a row")
