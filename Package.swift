@@ -31,10 +31,15 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
 let hummingbird: Target.Dependency = .product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdTLS: Target.Dependency = .product(name: "HummingbirdTLS", package: "hummingbird")
 let asyncHTTPClient: Target.Dependency = .product(name: "AsyncHTTPClient", package: "async-http-client")
+let hummingbirdCore: Target.Dependency = .product(name: "HummingbirdCore", package: "hummingbird")
+let hummingbirdTesting: Target.Dependency = .product(name: "HummingbirdTesting", package: "hummingbird")
+let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
 let lifecycle: Target.Dependency = .product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let signals: Target.Dependency = .product(name: "UnixSignals", package: "swift-service-lifecycle")
 let nioSSL: Target.Dependency = .product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
+let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 
 let package = Package(
@@ -55,6 +60,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.5.1"),
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
@@ -83,8 +89,8 @@ let package = Package(
     room(
       "CofferServer",
       [
-        "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", hummingbird, hummingbirdTLS, lifecycle, logging,
-        nioSSL, nioCore,
+        "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTLS,
+        httpTypes, lifecycle, signals, logging, nioSSL, nioCore,
       ]),
     room("CofferServerSQLite", ["CofferServer", "CofferPolicy", "CofferCrypto", "CofferSystem", grdb]),
 
@@ -97,7 +103,7 @@ let package = Package(
       ]),
     command(
       "coffer-server",
-      ["CofferServer", "CofferServerSQLite", "CofferCrypto", "CofferSystem", arguments, logging]),
+      ["CofferServer", "CofferServerSQLite", "CofferAPI", "CofferCrypto", "CofferSystem", arguments, logging]),
     .systemLibrary(name: "CMagic", pkgConfig: "libmagic", providers: [.apt(["libmagic-dev"])]),
     .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
     command("coffer-content-type", ["CMagic", "CSeccomp", "CofferSystem"]),
@@ -124,7 +130,7 @@ let package = Package(
       "CofferServerTests",
       [
         "CofferServer", "CofferServerSQLite", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem",
-        .product(name: "HummingbirdTesting", package: "hummingbird"), hummingbird, grdb,
+        hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb, logging,
       ]),
     tests("CommandTests", ["coffer", "coffer-server", "coffer-content-type", "CofferCrypto", "CofferSystem"]),
   ],

@@ -1,0 +1,55 @@
+internal import Foundation
+internal import HTTPTypes
+internal import Hummingbird
+
+/// One request whose body was read and whose caller was established.
+struct Call: Sendable {
+  let request: Request
+  let parameters: Parameters
+  let body: [UInt8]
+
+  /// The path's `:id`. A text that cannot be one names nothing, like any other that is absent.
+  func id() throws -> String {
+    guard let text = parameters.get("id"), let id = UUID(uuidString: text) else { throw HTTPProblem.notFound }
+    return id.uuidString.lowercased()
+  }
+
+  /// The body as JSON. Its depth is bounded by the parser, its size by the route.
+  func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    do {
+      return try JSONDecoder().decode(type, from: Data(body))
+    } catch let error as DecodingError {
+      throw HTTPProblem(error)
+    }
+  }
+
+  /// The body as a JSON object that has no field beyond `type`'s.
+  func strict<Body: StrictBody>(_ type: Body.Type) throws -> Body { try json(Strict<Body>.self).body }
+
+  /// Throws unless the request's If-Match, when there is one, fits `tag`.
+  func demandMatch(_ tag: EntityTag) throws {
+    guard let header = request.headers[.ifMatch], !tag.satisfies(ifMatch: header) else { return }
+    throw HTTPProblem(.preconditionFailed, "Read it again: it is not what If-Match names.")
+  }
+}
+
+extension HTTPProblem {
+  fileprivate init(_ error: DecodingError) {
+    func name(_ path: [any CodingKey]) -> String {
+      path.reduce("") { text, key in
+        if let index = key.intValue { return "\(text)[\(index)]" }
+        return text.isEmpty ? key.stringValue : "\(text).\(key.stringValue)"
+      }
+    }
+    switch error {
+    case .keyNotFound(let key, let context): self = .invalid(name(context.codingPath + [key]), "is missing")
+    case .typeMismatch(_, let context), .valueNotFound(_, let context):
+      self = context.codingPath.isEmpty ? .malformedJSON : .invalid(name(context.codingPath), "is of the wrong type")
+    case .dataCorrupted(let context):
+      self = context.codingPath.isEmpty ? .malformedJSON : .invalid(name(context.codingPath), "is not a valid value")
+    @unknown default: self = .malformedJSON
+    }
+  }
+
+  static let malformedJSON = HTTPProblem(.malformedRequest, "The body is not a JSON object, or is nested too deeply.")
+}

@@ -1,0 +1,55 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import NIOCore
+
+/// Runs one route. The order is the same for all: accepted types, who is calling, may they, content type, size; only
+/// then is a byte of the body looked at.
+struct RouteResponder: HTTPResponder {
+  let route: Route
+  let authentication: Authentication
+
+  func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
+    guard Negotiation.acceptsJSON(request.headers[.accept]) else {
+      throw HTTPProblem(.notAcceptable, "This server answers in application/json.")
+    }
+    func call() async throws -> Call {
+      Call(request: request, parameters: context.parameters, body: try await body(of: request))
+    }
+    switch route.access {
+    case .anyone(let handler): return try await handler(call())
+    case .reader(let handler):
+      let token = try await authentication.token(of: request)
+      return try await handler(call(), token)
+    case .changer(let handler):
+      let token = try await authentication.token(of: request)
+      guard token.role.mayChange else { throw HTTPProblem(.forbidden, "The role auditor reads and changes nothing.") }
+      return try await handler(call(), token)
+    case .device(let handler):
+      let device = try await authentication.device(of: request)
+      return try await handler(call(), device)
+    }
+  }
+
+  private func body(of request: Request) async throws -> [UInt8] {
+    switch route.body {
+    case .none: return []
+    case .json(let limit): return try await body(of: request, as: .applicationJson, limit: limit)
+    case .form(let limit): return try await body(of: request, as: .applicationUrlEncoded, limit: limit)
+    }
+  }
+
+  private func body(of request: Request, as type: MediaType, limit: Int) async throws -> [UInt8] {
+    guard Negotiation.isContent(request.headers[.contentType], of: type) else {
+      throw HTTPProblem(
+        .unsupportedMediaType, "Send the body as \(type.description).", headers: [.accept: type.description])
+    }
+    let tooLarge = HTTPProblem(.bodyTooLarge, "The body may have \(limit) bytes here.")
+    if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw tooLarge }
+    var bytes: [UInt8] = []
+    for try await chunk in request.body {
+      guard chunk.readableBytes <= limit - bytes.count else { throw tooLarge }
+      bytes.append(contentsOf: chunk.readableBytesView)
+    }
+    return bytes
+  }
+}

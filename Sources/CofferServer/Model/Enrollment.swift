@@ -1,0 +1,16 @@
+/// Leave for one device to join a company. The code's secret part is shown once and only its hash is kept.
+public struct Enrollment: Sendable {
+  public let id: String
+  public let tenant: String
+  /// Seconds since 1970.
+  public let createdAt: Int64
+  /// Seconds since 1970; from then on the code is unknown.
+  public let expiresAt: Int64
+
+  public init(id: String, tenant: String, createdAt: Int64, expiresAt: Int64) {
+    self.id = id
+    self.tenant = tenant
+    self.createdAt = createdAt
+    self.expiresAt = expiresAt
+  }
+}

@@ -1,0 +1,51 @@
+public import CofferCrypto
+public import CofferPolicy
+
+/// A company. Everything else on the server belongs to exactly one.
+public struct Tenant: Sendable {
+  public let id: String
+  /// Unique on the server; only its operator sees it.
+  public let name: String
+  public var keys: TenantKeys
+  public var settings: Settings
+  /// Seconds since 1970.
+  public let createdAt: Int64
+
+  public init(id: String, name: String, keys: TenantKeys, settings: Settings, createdAt: Int64) {
+    self.id = id
+    self.name = name
+    self.keys = keys
+    self.settings = settings
+    self.createdAt = createdAt
+  }
+}
+
+/// A company's keys as they are stored: public halves, sealed private halves, and the keyset that the root signed.
+public struct TenantKeys: Sendable {
+  /// What enrolment codes carry the fingerprint of.
+  public let root: VerifyingKey
+  /// Sealed under the server key.
+  public let sealedRoot: [UInt8]
+  /// The online key that signs bundles and statuses.
+  public let signing: VerifyingKey
+  /// Sealed under the server key.
+  public let sealedSigning: [UInt8]
+  public let epoch: Int64
+  /// The keyset of ``epoch`` as a compact JWS.
+  public let keyset: String
+  /// Seconds since 1970; the keyset is signed anew well before.
+  public let keysetNotAfter: Int64
+
+  public init(
+    root: VerifyingKey, sealedRoot: [UInt8], signing: VerifyingKey, sealedSigning: [UInt8], epoch: Int64,
+    keyset: String, keysetNotAfter: Int64
+  ) {
+    self.root = root
+    self.sealedRoot = sealedRoot
+    self.signing = signing
+    self.sealedSigning = sealedSigning
+    self.epoch = epoch
+    self.keyset = keyset
+    self.keysetNotAfter = keysetNotAfter
+  }
+}

@@ -1,0 +1,103 @@
+internal import CofferCrypto
+internal import CofferPolicy
+internal import CofferSystem
+
+/// Makes a company's keys and signs its policy. The only place that unseals private keys.
+struct Publisher: Sendable {
+  /// How long a bundle may be taken up, and a keyset used, in seconds. Both are signed anew when half of it is left.
+  static let bundleLifetime: Int64 = 30 * 86_400
+  static let keysetLifetime: Int64 = 366 * 86_400
+
+  let sealing: KeySealing
+  let time: any TimeSource
+
+  private var now: Int64 { time.now().seconds }
+
+  /// A root key, a signing key, and the keyset of the first epoch.
+  func newKeys(tenant: String) throws -> TenantKeys {
+    let (root, signing) = (SigningKey(), SigningKey())
+    let keys = TenantKeys(
+      root: root.verifyingKey, sealedRoot: try sealing.seal(root, tenant: tenant, use: .root),
+      signing: signing.verifyingKey, sealedSigning: try sealing.seal(signing, tenant: tenant, use: .signing),
+      epoch: 1, keyset: "", keysetNotAfter: 0)
+    return try renewed(keys, tenant: tenant)
+  }
+
+  /// Signs the policy as the store has it now and makes it the company's newest revision.
+  ///
+  /// Throws `ServerError.policyTooLarge` when no device would accept it; the transaction is then to be undone.
+  func publish(_ tenant: Tenant, in transaction: any StoreTransaction) throws -> Revision {
+    let tenant = try withFreshKeyset(tenant, in: transaction)
+    let previous = try transaction.currentRevision(tenant: tenant.id)
+    let now = now
+    let policy = Policy(
+      tenant: tenant.id, revision: (previous?.number ?? 0) + 1, keyEpoch: tenant.keys.epoch, issuedAt: now,
+      notAfter: now + Self.bundleLifetime, prevHash: previous?.digest,
+      apps: try transaction.apps(tenant: tenant.id), settings: tenant.settings)
+    let bundle: PolicyBundle
+    do {
+      bundle = try PolicyBundle(issuing: policy, key: signingKey(of: tenant))
+    } catch let refusal as PolicyRefusal where refusal == .oversize || refusal == .malformed("apps") {
+      throw ServerError.policyTooLarge
+    }
+    let revision = Revision(
+      tenant: tenant.id, number: policy.revision, bundle: bundle.document.text, digest: bundle.digest,
+      keyEpoch: policy.keyEpoch, issuedAt: policy.issuedAt, notAfter: policy.notAfter)
+    try transaction.insert(revision)
+    return revision
+  }
+
+  /// The company and its newest revision, signed anew if half of its time is over.
+  func current(tenant id: String, in store: any PolicyStore) async throws -> (tenant: Tenant, revision: Revision)? {
+    let now = now
+    @Sendable func load(_ transaction: any StoreTransaction) throws -> (tenant: Tenant, revision: Revision)? {
+      guard let tenant = try transaction.tenant(id: id), let revision = try transaction.currentRevision(tenant: id)
+      else { return nil }
+      return (tenant, revision)
+    }
+    @Sendable func isFresh(_ state: (tenant: Tenant, revision: Revision)) -> Bool {
+      state.revision.notAfter - now > Self.bundleLifetime / 2
+        && state.tenant.keys.keysetNotAfter - now > Self.keysetLifetime / 2
+    }
+    guard let state = try await store.read(load) else { return nil }
+    if isFresh(state) { return state }
+    return try await store.write { transaction in
+      // Another request may have been faster.
+      guard let state = try load(transaction), !isFresh(state) else { return try load(transaction) }
+      _ = try publish(state.tenant, in: transaction)
+      return try load(transaction)
+    }
+  }
+
+  /// The answer to a device's question what the policy is at present.
+  func status(_ tenant: Tenant, _ revision: Revision, device: String, nonce: String) throws -> String {
+    let status = Status(
+      tenant: tenant.id, audience: device, nonce: nonce, revision: revision.number, digest: revision.digest,
+      time: now, keyEpoch: tenant.keys.epoch)
+    return try SignedStatus(issuing: status, key: signingKey(of: tenant)).document.text
+  }
+
+  private func signingKey(of tenant: Tenant) throws -> SigningKey {
+    try sealing.open(tenant.keys.sealedSigning, tenant: tenant.id, use: .signing)
+  }
+
+  private func withFreshKeyset(_ tenant: Tenant, in transaction: any StoreTransaction) throws -> Tenant {
+    guard tenant.keys.keysetNotAfter - now <= Self.keysetLifetime / 2 else { return tenant }
+    var tenant = tenant
+    tenant.keys = try renewed(tenant.keys, tenant: tenant.id)
+    try transaction.update(tenant)
+    return tenant
+  }
+
+  /// The same keys in the same epoch, signed by the root for another year.
+  private func renewed(_ keys: TenantKeys, tenant: String) throws -> TenantKeys {
+    let now = now
+    let keyset = Keyset(
+      tenant: tenant, epoch: keys.epoch, keys: [keys.signing], issuedAt: now, notAfter: now + Self.keysetLifetime)
+    let signed = try SignedKeyset(
+      issuing: keyset, root: sealing.open(keys.sealedRoot, tenant: tenant, use: .root))
+    return TenantKeys(
+      root: keys.root, sealedRoot: keys.sealedRoot, signing: keys.signing, sealedSigning: keys.sealedSigning,
+      epoch: keys.epoch, keyset: signed.document.text, keysetNotAfter: keyset.notAfter)
+  }
+}

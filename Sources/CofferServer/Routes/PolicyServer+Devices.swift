@@ -1,0 +1,65 @@
+internal import CofferAPI
+internal import CofferPolicy
+internal import CofferSystem
+internal import HTTPTypes
+internal import Hummingbird
+
+/// What an enrolled device asks.
+extension PolicyServer {
+  /// Seconds.
+  static let deviceTokenLifetime: Int64 = 900
+
+  var deviceRoutes: [Route] {
+    [
+      Route(.post, "/v1/device/token", body: .form(limit: 8 << 10), .anyone(issueDeviceToken)),
+      Route(.get, "/v1/device/policy", .device(showPolicy)),
+      Route(.post, "/v1/device/status", body: .json(limit: 1 << 10), .device(showStatus)),
+    ]
+  }
+
+  private static let assertionRefused = HTTPProblem(
+    .invalidAssertion, "It is unknown, expired, used, for another company or not signed by the device's key.")
+
+  /// RFC 7523, section 2.1.
+  @Sendable private func issueDeviceToken(_ call: Call) async throws -> Response {
+    let form = try call.form(["grant_type", "assertion"])
+    guard form["grant_type"] == TokenRequest.grantType, let text = form["assertion"],
+      let keyID = try? SignedDocument.claimedKeyID(text, as: .assertion)
+    else { throw Self.assertionRefused }
+    let (secret, now) = (BearerToken(.device), time.now().seconds)
+    try await store.write { transaction in
+      for device in try transaction.devices(keyID: keyID) {
+        guard
+          let assertion = try? DeviceAssertion(
+            verifying: text, device: device.id, tenant: device.tenant, key: device.key, now: now)
+        else { continue }
+        let forgetAt = assertion.exp + DeviceAssertion.tolerance
+        guard try transaction.noteAssertion(device: device.id, id: assertion.jti, expiresAt: forgetAt, now: now)
+        else { break }
+        return try transaction.insertDeviceToken(
+          hash: secret.hash, device: device.id, expiresAt: now + Self.deviceTokenLifetime, now: now)
+      }
+      throw Self.assertionRefused
+    }
+    return .json(TokenResponse(accessToken: secret.text, expiresIn: Self.deviceTokenLifetime))
+  }
+
+  @Sendable private func showPolicy(_ call: Call, device: Device) async throws -> Response {
+    let (tenant, revision) = try found(await publisher.current(tenant: device.tenant, in: store))
+    let tag = EntityTag(digest: revision.digest)
+    if let known = call.request.headers[.ifNoneMatch], tag.isKnown(ifNoneMatch: known) {
+      return .plain(.notModified, headers: [.eTag: tag.description])
+    }
+    return .json(
+      PolicyResponse(keyset: tenant.keys.keyset, policy: revision.bundle), headers: [.eTag: tag.description])
+  }
+
+  /// Signed, so that "nothing changed" cannot be made up or repeated by others.
+  @Sendable private func showStatus(_ call: Call, device: Device) async throws -> Response {
+    let nonce = try call.json(StatusRequest.self).nonce
+    guard Status.isNonce(nonce) else { throw HTTPProblem.invalid("nonce", "must be 16 to 64 bytes in base64url") }
+    let (tenant, revision) = try found(await publisher.current(tenant: device.tenant, in: store))
+    return .json(
+      StatusResponse(status: try publisher.status(tenant, revision, device: device.id, nonce: nonce)))
+  }
+}

@@ -1,0 +1,45 @@
+internal import CofferAPI
+internal import CofferCrypto
+internal import CofferPolicy
+internal import CofferSystem
+internal import Foundation
+internal import Hummingbird
+
+/// How a device joins a company.
+extension PolicyServer {
+  var enrollmentRoutes: [Route] {
+    [Route(.post, "/v1/enroll", body: .json(limit: 8 << 10), .anyone(enroll))]
+  }
+
+  /// A code that is unknown, expired or used: one answer for all, since who asks has not shown who they are.
+  private static let codeRefused = HTTPProblem(
+    .enrollmentCode, "The code is unknown, expired or used. Ask the company's administrator for a new one.")
+
+  @Sendable private func enroll(_ call: Call) async throws -> Response {
+    let body = try call.json(EnrollRequest.self)
+    guard let key = VerifyingKey(text: body.deviceKey) else {
+      throw HTTPProblem.invalid("deviceKey", "must be an Ed25519 public key in base64url without padding")
+    }
+    guard body.platform.map(PolicyText.isName) ?? true else {
+      throw HTTPProblem.invalid("platform", "must have 1 to 200 bytes and no control characters")
+    }
+    guard EnrollmentCode.isSecret(body.code) else { throw Self.codeRefused }
+    let hash = Digest.sha256(body.code.utf8)
+    let (id, now) = (UUID().uuidString.lowercased(), time.now().seconds)
+    let device = try await store.write { transaction in
+      guard let enrollment = try transaction.unusedEnrollment(hash: hash), now < enrollment.expiresAt else {
+        throw Self.codeRefused
+      }
+      let device = Device(id: id, tenant: enrollment.tenant, key: key, platform: body.platform, enrolledAt: now)
+      try transaction.redeem(enrollment, for: device)
+      return device
+    }
+    log.notice("tenant \(public: device.tenant): device \(public: device.id) enrolled")
+    let (tenant, revision) = try found(await publisher.current(tenant: device.tenant, in: store))
+    return .json(
+      EnrollResponse(
+        deviceId: device.id, tenant: tenant.id, rootKey: tenant.keys.root.text, keyset: tenant.keys.keyset,
+        policy: revision.bundle),
+      status: .created)
+  }
+}

@@ -1,0 +1,82 @@
+internal import CofferCrypto
+public import CofferServer
+internal import CofferSystem
+internal import Foundation
+internal import GRDB
+
+/// The policy store in one SQLite file.
+///
+/// Write-ahead log with `synchronous=FULL`: what a write returned is on the disk. Several processes may use the file at
+/// once; each waits up to ``busyTimeout`` seconds for another's write.
+public final class SQLitePolicyStore: PolicyStore {
+  public static let busyTimeout = 10.0
+  private let pool: DatabasePool
+
+  /// Opens the store of a data directory, makes it if it is not there, and brings its tables up to this version.
+  ///
+  /// Throws ``StoreError``, or `SystemError` when the file cannot be made.
+  public init(_ directory: DataDirectory) throws {
+    // SQLite gives its other files the permissions of this one.
+    let file = try FileSystem().open(directory.database, [.readWrite, .create, .noFollow], permissions: 0o600)
+    try file.setPermissions(0o600)
+    pool = try translatingStoreErrors {
+      let pool = try DatabasePool(path: directory.database, configuration: Self.configuration)
+      try pool.writeWithoutTransaction(Self.demandDurability)
+      try Schema.migrate(pool)
+      return pool
+    }
+    try translatingStoreErrors { try pool.write { try Self.demand(directory.serverKey, in: $0) } }
+  }
+
+  public func read<Value: Sendable>(
+    _ body: @Sendable (any StoreTransaction) throws -> Value
+  ) async throws -> Value {
+    do { return try await pool.read { try body(SQLiteTransaction(database: $0)) } } catch { throw translated(error) }
+  }
+
+  public func write<Value: Sendable>(
+    _ body: @Sendable (any StoreTransaction) throws -> Value
+  ) async throws -> Value {
+    do { return try await pool.write { try body(SQLiteTransaction(database: $0)) } } catch { throw translated(error) }
+  }
+
+  /// Closes the file. Every later call throws ``StoreError``.
+  public func close() throws {
+    try translatingStoreErrors {
+      // So that the one file holds everything; when another process has it open, that one's close will do.
+      _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+      try pool.close()
+    }
+  }
+
+  private static var configuration: Configuration {
+    var configuration = Configuration()
+    configuration.foreignKeysEnabled = true
+    configuration.busyMode = .timeout(busyTimeout)
+    configuration.prepareDatabase { database in
+      try database.execute(sql: "PRAGMA trusted_schema = OFF")
+      try database.execute(sql: "PRAGMA secure_delete = ON")
+      try database.execute(sql: "PRAGMA temp_store = MEMORY")
+    }
+    return configuration
+  }
+
+  /// The pool lowers `synchronous` to NORMAL when it turns on the write-ahead log: a power cut could then take back a
+  /// revision that devices have applied.
+  private static func demandDurability(_ database: Database) throws {
+    try database.execute(sql: "PRAGMA synchronous = FULL")
+    guard try Int.fetchOne(database, sql: "PRAGMA synchronous") == 2,
+      try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal",
+      try Bool.fetchOne(database, sql: "PRAGMA foreign_keys") == true
+    else { throw StoreError.unavailable(code: Int(ResultCode.SQLITE_MISUSE.rawValue)) }
+  }
+
+  /// Binds a new store to its server key, and refuses another key ever after.
+  private static func demand(_ key: SecretKey, in database: Database) throws {
+    try database.execute(
+      sql: "INSERT INTO server (id, key_commitment) VALUES (1, ?) ON CONFLICT DO NOTHING",
+      arguments: [Data(key.commitment)])
+    let stored = try Data.fetchOne(database, sql: "SELECT key_commitment FROM server WHERE id = 1")
+    guard let stored, equalInConstantTime(Array(stored), key.commitment) else { throw StoreError.foreignServerKey }
+  }
+}

@@ -1,0 +1,72 @@
+internal import CofferCrypto
+internal import CofferPolicy
+internal import CofferServer
+internal import Foundation
+internal import GRDB
+
+extension SQLiteTransaction {
+  func insert(_ enrollment: Enrollment, hash: [UInt8]) throws {
+    try change(
+      "INSERT INTO enrollment (hash, id, tenant, created_at, expires_at) VALUES (?, ?, ?, ?, ?)",
+      [Data(hash), enrollment.id, enrollment.tenant, enrollment.createdAt, enrollment.expiresAt])
+  }
+
+  func unusedEnrollment(hash: [UInt8]) throws -> Enrollment? {
+    try first("SELECT * FROM enrollment WHERE hash = ? AND used = 0", [Data(hash)]) { row in
+      Enrollment(
+        id: try row.text("id"), tenant: try row.text("tenant"), createdAt: try row.integer("created_at"),
+        expiresAt: try row.integer("expires_at"))
+    }
+  }
+
+  func redeem(_ enrollment: Enrollment, for device: Device) throws {
+    try change("UPDATE enrollment SET used = 1 WHERE id = ?", [enrollment.id])
+    try change(
+      "INSERT INTO device (id, tenant, key, key_id, platform, enrollment, enrolled_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      [
+        device.id, device.tenant, Data(device.key.bytes), device.key.keyID, device.platform, enrollment.id,
+        device.enrolledAt,
+      ])
+  }
+
+  func devices(keyID: String) throws -> [Device] {
+    try all("SELECT * FROM device WHERE key_id = ?", [keyID], Self.device)
+  }
+
+  func devices(tenant: String) throws -> [Device] {
+    try all("SELECT * FROM device WHERE tenant = ? ORDER BY enrolled_at, id", [tenant], Self.device)
+  }
+
+  func deleteDevice(tenant: String, id: String) throws -> Bool {
+    try change("DELETE FROM device WHERE tenant = ? AND id = ?", [tenant, id]) == 1
+  }
+
+  func noteAssertion(device: String, id: String, expiresAt: Int64, now: Int64) throws -> Bool {
+    try change("DELETE FROM assertion WHERE device = ? AND expires_at <= ?", [device, now])
+    return try change(
+      "INSERT INTO assertion (device, id, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+      [device, id, expiresAt]) == 1
+  }
+
+  func insertDeviceToken(hash: [UInt8], device: String, expiresAt: Int64, now: Int64) throws {
+    try change("DELETE FROM device_token WHERE device = ? AND expires_at <= ?", [device, now])
+    try change(
+      "INSERT INTO device_token (hash, device, expires_at) VALUES (?, ?, ?)", [Data(hash), device, expiresAt])
+  }
+
+  func device(tokenHash: [UInt8], now: Int64) throws -> Device? {
+    try first(
+      """
+      SELECT device.* FROM device_token JOIN device ON device.id = device_token.device
+      WHERE device_token.hash = ? AND device_token.expires_at > ?
+      """,
+      [Data(tokenHash), now], Self.device)
+  }
+
+  private static func device(_ row: StoredRow) throws -> Device {
+    Device(
+      id: try row.text("id"), tenant: try row.text("tenant"),
+      key: try row.value("key", try row.bytes("key")) { try VerifyingKey(bytes: $0) },
+      platform: try row.optionalText("platform"), enrolledAt: try row.integer("enrolled_at"))
+  }
+}

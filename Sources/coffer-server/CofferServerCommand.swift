@@ -1,0 +1,17 @@
+internal import ArgumentParser
+
+/// `coffer-server`.
+@main
+struct CofferServerCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "coffer-server",
+    abstract: "The policy server: companies approve apps, devices fetch signed policy.",
+    discussion: """
+      Exit codes: 0 done, 64 usage, 65 damaged data, 66 no such file or tenant, 69 the address or the store is not \
+      available, 70 internal, 73 it exists already, 74 input or output, 75 try again later, 77 refused.
+      """,
+    version: "0.1.0",
+    subcommands: [
+      RunCommand.self, TenantCommand.self, AdminCommand.self, TokenCommand.self, EnrollmentCommand.self,
+    ])
+}

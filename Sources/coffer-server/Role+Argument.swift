@@ -1,0 +1,6 @@
+public import ArgumentParser
+public import CofferServer
+
+extension Role: ExpressibleByArgument {
+  static var choices: String { "owner, editor (both change policy) or auditor (reads only)." }
+}
