@@ -1,0 +1,28 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint build clean
+
+help: ## Lists these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## Shows the main job on real files: from an encrypted file to an approved app
+	@Scripts/install-dependencies
+	@Scripts/build
+	@Scripts/demo
+
+test: ## Installs what Debian lacks, checks the style and the arrows, builds, runs every test
+	@Scripts/test
+
+bench: ## Measures put and get beside cp and age, and stores the table
+	@Scripts/install-dependencies --bench
+	@Scripts/build
+	@Scripts/bench
+
+lint: ## Checks the style of the sources
+	@Scripts/lint
+
+build: ## Builds the programs for release
+	@Scripts/install-dependencies
+	@Scripts/build
+
+clean: ## Removes everything that was built
+	rm -rf .build
