@@ -98,8 +98,8 @@ let package = Package(
     command(
       "coffer",
       [
-        "CofferContainer", "CofferClient", "CofferPolicy", "CofferCrypto", "CofferSystem", "CofferKeys", arguments,
-        logging,
+        "CofferContainer", "CofferFiles", "CofferClient", "CofferPolicy", "CofferCrypto", "CofferSystem", "CofferKeys",
+        arguments,
       ]),
     command(
       "coffer-server",

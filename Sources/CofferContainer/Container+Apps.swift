@@ -1,5 +1,5 @@
 public import CofferFiles
-public import CofferPolicy
+internal import CofferPolicy
 internal import CofferVault
 
 /// Apps, and what reaches them.

@@ -1,5 +1,5 @@
 public import CofferCrypto
-public import CofferFiles
+internal import CofferFiles
 public import CofferKeys
 public import CofferSystem
 internal import CofferVault

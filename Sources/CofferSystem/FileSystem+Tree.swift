@@ -42,7 +42,7 @@ extension FileSystem {
     }
   }
 
-  private static func withName(_ name: [UInt8], _ body: (UnsafePointer<CChar>) -> CInt) -> CInt {
+  static func withName(_ name: [UInt8], _ body: (UnsafePointer<CChar>) -> CInt) -> CInt {
     (name + [0]).withUnsafeBufferPointer { bytes in
       bytes.withMemoryRebound(to: CChar.self) { body($0.baseAddress!) }
     }

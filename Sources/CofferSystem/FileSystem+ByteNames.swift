@@ -1,0 +1,52 @@
+internal import CCoffer
+
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// Calls on names as POSIX has them: bytes, in an open directory. A name that is not UTF-8 has no `String`.
+extension FileSystem {
+  /// Opens `name` in `directory`; see ``open(_:_:permissions:in:)``.
+  public func open(
+    _ name: [UInt8], _ mode: OpenMode, permissions: UInt16 = 0o600, in directory: OwnedDescriptor
+  ) throws(SystemError) -> OwnedDescriptor {
+    try faults?.willCall(.open)
+    let flags = mode.rawValue | O_CLOEXEC
+    let number = try retrying("open") {
+      Self.withName(name) { coffer_open_at(directory.number, $0, flags, mode_t(permissions)) }
+    }
+    return OwnedDescriptor(number: number, faults: faults)
+  }
+
+  /// Makes a directory; `false` when the name is taken already.
+  @discardableResult
+  public func makeDirectory(
+    _ name: [UInt8], permissions: UInt16, in directory: OwnedDescriptor
+  ) throws(SystemError) -> Bool {
+    try faults?.willCall(.makeDirectory)
+    if Self.withName(name, { mkdirat(directory.number, $0, mode_t(permissions)) }) == 0 { return true }
+    if errno == EEXIST { return false }
+    throw .last("mkdir")
+  }
+
+  /// Renames a file within `directory`, replacing what has the new name.
+  public func rename(_ old: String, to new: [UInt8], in directory: OwnedDescriptor) throws(SystemError) {
+    try faults?.willCall(.rename)
+    guard Self.withName(new, { renameat(directory.number, old, directory.number, $0) }) == 0 else {
+      throw .last("rename")
+    }
+  }
+
+  /// What `name` is, without following a symbolic link; nil when nothing is there.
+  public func status(of name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) -> FileStatus? {
+    var value = stat()
+    if Self.withName(name, { fstatat(directory.number, $0, &value, AT_SYMLINK_NOFOLLOW) }) == 0 {
+      return FileStatus(value)
+    }
+    let error = SystemError.last("stat")
+    if error.isAbsent { return nil }
+    throw error
+  }
+}

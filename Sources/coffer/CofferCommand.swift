@@ -1,0 +1,63 @@
+internal import ArgumentParser
+internal import CofferSystem
+internal import Foundation
+
+@main
+struct CofferCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "coffer",
+    abstract: "Keeps files encrypted, and lets them out only to approved apps.",
+    discussion: """
+      Example:
+        coffer init && coffer put report.pdf / && coffer ls
+
+      The vault is --vault, else COFFER_VAULT. Exit codes: 0 done, 64 usage, 65 damaged or tampered data, 66 no such
+      file, 69 server unavailable, 70 internal, 73 cannot create, 74 input or output, 75 try again later, 77 refused
+      (policy, wrong passcode), 130 interrupted.
+      """,
+    version: "0.1.0",
+    groupedSubcommands: [
+      CommandGroup(name: "Vault", subcommands: [InitCommand.self, InfoCommand.self]),
+      CommandGroup(
+        name: "Files",
+        subcommands: [
+          PutCommand.self, GetCommand.self, CatCommand.self, ListCommand.self, StatCommand.self,
+          MakeDirectoryCommand.self, MoveCommand.self, RemoveCommand.self,
+        ]),
+      CommandGroup(
+        name: "Company",
+        subcommands: [EnrollCommand.self, PolicyCommand.self]),
+      CommandGroup(
+        name: "Apps",
+        subcommands: [AppsCommand.self, AppCommand.self, ShareCommand.self]),
+    ])
+
+  static func main() async {
+    do {
+      try ProcessHardening.apply()
+      try Arguments.requireUTF8()
+      var command = try parseAsRoot()
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      exit(withError: Failure.reported(error))
+    }
+  }
+}
+
+/// The command line as the system gave it.
+enum Arguments {
+  /// Swift repairs bytes that are not UTF-8, and the repaired name would be another file's: refuse.
+  static func requireUTF8() throws {
+    for index in 0..<Int(CommandLine.argc) {
+      guard let argument = CommandLine.unsafeArgv[index] else { continue }
+      guard String(validatingCString: argument) != nil else {
+        throw ValidationError(
+          "An argument is not valid UTF-8. Name the folder that holds the file: put -r keeps such names as they are.")
+      }
+    }
+  }
+}

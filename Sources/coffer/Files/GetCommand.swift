@@ -1,0 +1,86 @@
+internal import ArgumentParser
+internal import CofferContainer
+internal import CofferFiles
+internal import CofferSystem
+
+struct GetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "get", abstract: "Copies files out of the vault.",
+    discussion: """
+      Examples:
+        coffer get /reports/report.pdf .
+        coffer get -r /photos ~/Pictures
+        coffer get /src.tar - | tar x
+
+      On a device that belongs to a company this asks for the action saveCopy. A copy appears under its name when it is
+      complete.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+
+  @Flag(name: .shortAndLong, help: "Folders with everything in them.")
+  var recursive = false
+
+  @Argument(help: ArgumentHelp("Files in the vault.", valueName: "path"))
+  var paths: [String]
+
+  @Argument(help: ArgumentHelp("A folder, a name for a single file, or - for standard output.", valueName: "dest"))
+  var destination: String
+
+  func run() throws {
+    Interrupts.catchFromHere()
+    try options.withContainer { container in
+      if destination == "-" {
+        for path in paths { try Export.toStandardOutput(VaultPath(path), container) }
+        return
+      }
+      let files = FileSystem()
+      let isFolder = try Self.isFolder(destination, files)
+      guard isFolder || (paths.count == 1 && !destination.hasSuffix("/")) else {
+        throw Failure.notFound("\(destination): no such folder")
+      }
+      let export = Export(container: container, files: files)
+      for text in paths {
+        let path = try VaultPath(text)
+        if isFolder {
+          try export.write(
+            path, named: path.lastName, in: files.open(destination, .directory), recursive: recursive)
+        } else {
+          let parts = destination.split(separator: "/", omittingEmptySubsequences: true)
+          guard let name = parts.last, name != ".", name != ".." else {
+            throw Failure.usage("the destination has no name")
+          }
+          let parent = (destination.hasPrefix("/") ? "/" : "") + parts.dropLast().joined(separator: "/")
+          try export.write(
+            path, named: Array(name.utf8), in: files.open(parent.isEmpty ? "." : parent, .directory),
+            recursive: recursive)
+        }
+      }
+    }
+  }
+
+  private static func isFolder(_ path: String, _ files: FileSystem) throws -> Bool {
+    do {
+      _ = try files.open(path, .directory)
+      return true
+    } catch  where error.isAbsent {
+      return false
+    }
+  }
+}
+
+struct CatCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cat", abstract: "Writes a file of the vault to standard output.",
+    discussion: "Example:\n  coffer cat /notes.txt | less")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: ArgumentHelp("A file in the vault.", valueName: "path"))
+  var path: String
+
+  func run() throws {
+    Interrupts.catchFromHere()
+    try options.withContainer { try Export.toStandardOutput(VaultPath(path), $0) }
+  }
+}

@@ -1,0 +1,119 @@
+internal import ArgumentParser
+internal import CofferContainer
+internal import CofferFiles
+internal import CofferSystem
+internal import Foundation
+
+struct ListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ls", abstract: "Lists a folder of the vault.", discussion: "Example:\n  coffer ls -l /reports")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Flag(name: .customShort("l"), help: "Permissions, size and time of change.")
+  var long = false
+
+  @Flag(name: .customShort("R"), help: "Folders with everything in them.")
+  var recursive = false
+
+  @Argument(help: ArgumentHelp("A file or folder in the vault.", valueName: "path"))
+  var path = "/"
+
+  func run() throws {
+    try options.withContainer { container in
+      let path = try VaultPath(self.path)
+      let attributes = try container.attributes(at: path)
+      var items: [Item] = []
+      if attributes.kind == .file, let name = path.lastName {
+        items = [Item(path: name, attributes: attributes)]
+      } else {
+        try collect(path, prefix: [], container, into: &items)
+      }
+      if options.json { return try Output.json(items.map(ItemDescription.init)) }
+      for item in items {
+        let slash = item.attributes.kind == .directory ? "/" : ""
+        Output.name(long ? ItemDescription(item).prefix : "", item.path, suffix: slash)
+      }
+    }
+  }
+
+  private func collect(
+    _ path: VaultPath, prefix: [UInt8], _ container: Container, into items: inout [Item]
+  ) throws {
+    let entries = try container.list(path).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    for entry in entries {
+      items.append(Item(path: prefix + entry.name, attributes: entry.attributes))
+      if recursive, entry.attributes.kind == .directory {
+        try collect(
+          path.appending(entry.name), prefix: prefix + entry.name + [UInt8(ascii: "/")], container, into: &items)
+      }
+    }
+  }
+}
+
+struct StatCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "stat", abstract: "Shows what a file or folder of the vault is.",
+    discussion: "Example:\n  coffer stat /report.pdf")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: ArgumentHelp("A file or folder in the vault.", valueName: "path"))
+  var path: String
+
+  func run() throws {
+    try options.withContainer { container in
+      let path = try VaultPath(self.path)
+      let item = Item(path: path.lastName ?? [UInt8(ascii: "/")], attributes: try container.attributes(at: path))
+      let description = ItemDescription(item)
+      if options.json { return try Output.json(description) }
+      Output.name("name        ", item.path)
+      Output.line("kind        \(description.kind)")
+      Output.line("size        \(description.size)")
+      Output.line("permissions \(description.permissions)")
+      Output.line("modified    \(description.modified)")
+      Output.line("protection  \(description.protection)")
+    }
+  }
+}
+
+/// One line of a listing.
+struct Item {
+  let path: [UInt8]
+  let attributes: FileAttributes
+}
+
+/// A listed item in text.
+struct ItemDescription: Encodable {
+  let name: String
+  /// The name's bytes in hexadecimal digits, where they are not UTF-8.
+  let nameBytes: String?
+  let kind: String
+  let size: UInt64
+  let permissions: String
+  let modified: String
+  let protection: String
+
+  init(_ item: Item) {
+    name = String(decoding: item.path, as: UTF8.self)
+    nameBytes = Array(name.utf8) == item.path ? nil : item.path.hexadecimal
+    kind = item.attributes.kind == .directory ? "folder" : "file"
+    size = item.attributes.byteCount
+    permissions = "0" + String(item.attributes.permissions, radix: 8)
+    let seconds = Double(item.attributes.modified.seconds)
+    modified = Date(timeIntervalSince1970: seconds).formatted(.iso8601)
+    protection =
+      switch item.attributes.protection {
+      case .complete: "complete"
+      case .completeUnlessOpen: "complete-unless-open"
+      case .untilFirstUnlock: "until-first-unlock"
+      case .none: "none"
+      }
+  }
+
+  /// What stands before the name in a long listing.
+  var prefix: String {
+    let padded = String(repeating: " ", count: max(0, 14 - String(size).count)) + String(size)
+    return "\(kind == "folder" ? "d" : "-") \(permissions) \(padded) \(modified) "
+  }
+}

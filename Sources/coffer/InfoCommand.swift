@@ -1,0 +1,47 @@
+internal import ArgumentParser
+internal import CofferContainer
+internal import CofferKeys
+internal import CofferPolicy
+
+struct InfoCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "info", abstract: "Shows what the vault is and whose.", discussion: "Example:\n  coffer info")
+
+  @OptionGroup var options: GlobalOptions
+
+  private struct Info: Encodable {
+    let vaultID: String
+    let readOnly: Bool
+    var company: String?
+    var policyRevision: Int64?
+    var policyMissing = false
+
+    init(_ container: Container) {
+      vaultID = container.id.description
+      readOnly = container.isReadOnly
+      switch container.enrolment {
+      case .notEnrolled: break
+      case .policyMissing: policyMissing = true
+      case .enrolled(let enrolment):
+        company = enrolment.tenant
+        policyRevision = enrolment.policy.revision
+      }
+    }
+  }
+
+  func run() throws {
+    try options.withContainer { container in
+      let info = Info(container)
+      if options.json { return try Output.json(info) }
+      Output.line("vault      \(info.vaultID)")
+      Output.line("changes    \(info.readOnly ? "refused: older than what this device has seen" : "allowed")")
+      if info.policyMissing {
+        Output.line("company    enrolled, but the policy is missing: everything that policy decides is refused")
+      } else if let company = info.company, let revision = info.policyRevision {
+        Output.line("company    \(company), policy revision \(revision)")
+      } else {
+        Output.line("company    none: the vault is its owner's own, and everything is allowed")
+      }
+    }
+  }
+}

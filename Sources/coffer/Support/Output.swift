@@ -1,0 +1,35 @@
+internal import CofferSystem
+internal import Foundation
+
+/// Results go to standard output, everything else to standard error.
+enum Output {
+  static func line(_ text: String) { write(Array(text.utf8) + [10]) }
+
+  /// A line that holds a name: bytes as they are for a program, with control characters made visible for a person.
+  static func name(_ prefix: String = "", _ name: [UInt8], suffix: String = "") {
+    let isTerminal = OwnedDescriptor.standardOutput.isTerminal
+    write(Array(prefix.utf8) + (isTerminal ? visible(name) : name) + Array(suffix.utf8) + [10])
+  }
+
+  static func json(_ value: some Encodable) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    write(Array(try encoder.encode(value)) + [10])
+  }
+
+  /// Something the person should know beside the result.
+  static func note(_ text: String) { FileHandle.standardError.write(Data("coffer: \(text)\n".utf8)) }
+
+  /// A name cannot steer the terminal that shows it.
+  private static func visible(_ name: [UInt8]) -> [UInt8] {
+    Array(
+      String(decoding: name, as: UTF8.self).unicodeScalars.map { scalar in
+        scalar.properties.generalCategory == .control ? "\u{fffd}" : String(scalar)
+      }.joined().utf8)
+  }
+
+  private static func write(_ bytes: [UInt8]) {
+    // A reader that went away (a closed pipe) needs no more.
+    try? OwnedDescriptor.standardOutput.writeAll(bytes)
+  }
+}
