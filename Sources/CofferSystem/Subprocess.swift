@@ -164,7 +164,7 @@
       var processID: pid_t = 0
       if results.allSatisfy({ $0 == 0 }) {
         var vector = ([path] + arguments).map { strdup($0) } + [nil]
-        defer { vector.forEach { free($0) } }
+        defer { for text in vector { free(text) } }
         var environment: [UnsafeMutablePointer<CChar>?] = [nil]
         results.append(posix_spawn(&processID, path, &actions, &attributes, &vector, &environment))
       }

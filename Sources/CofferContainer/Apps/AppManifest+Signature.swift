@@ -3,16 +3,6 @@ public import CofferPolicy
 internal import CofferSystem
 
 extension AppManifest {
-  /// What the signature covers: every member but the signature itself, so that one text has one meaning whatever its
-  /// JSON looks like.
-  ///
-  /// ```
-  /// string "coffer app manifest 1"
-  /// string bundleId, teamId, name, version, executable
-  /// 4 bytes number of documentTypes, then a string for each, in the manifest's order
-  /// string executableDigest (32 bytes), teamKey (32 bytes)
-  /// ```
-  /// A string is its length in 4 bytes, big-endian, and then its bytes; text is UTF-8.
   private func signedBytes(executableDigest: [UInt8], teamKey: VerifyingKey) -> [UInt8] {
     var writer = ByteWriter()
     for text in ["coffer app manifest 1", identity.bundleId, identity.teamId, name, version, executable] {
@@ -27,6 +17,16 @@ extension AppManifest {
 
   /// This manifest with a team's signature, for the executable with `executableDigest` (SHA-256). A signature that it
   /// had is replaced.
+  ///
+  /// The signature covers every member but itself, so that it has one meaning whatever the JSON looks like:
+  ///
+  /// ```
+  /// string "coffer app manifest 1"
+  /// string bundleId, teamId, name, version, executable
+  /// 4 bytes number of documentTypes, then a string for each, in the manifest's order
+  /// string executableDigest (32 bytes), teamKey (32 bytes)
+  /// ```
+  /// A string is its length in 4 bytes, big-endian, and then its bytes; text is UTF-8.
   public func signed(by key: SigningKey, executableDigest: [UInt8]) throws(AppError) -> AppManifest {
     let bytes = signedBytes(executableDigest: executableDigest, teamKey: key.verifyingKey)
     return try AppManifest(

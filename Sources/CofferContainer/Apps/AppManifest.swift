@@ -19,7 +19,7 @@ public struct AppManifest: Hashable, Sendable {
     /// SHA-256 of the executable.
     public let executableDigest: [UInt8]
     public let teamKey: VerifyingKey
-    /// Ed25519, 64 bytes, over ``AppManifest/signedBytes``.
+    /// Ed25519 (RFC 8032), 64 bytes, over every other member; ``AppManifest/signed(by:executableDigest:)`` says how.
     public let signature: [UInt8]
   }
 
