@@ -130,7 +130,8 @@ struct TransportTests {
 
   @Test(arguments: [301, 302, 303, 307, 308])
   func `no redirect is followed, wherever it leads`(status: Int) async throws {
-    try await LoopbackServer.run({ _ in Reply() }) { target in
+    let anything: @Sendable (Ask) -> Reply = { _ in Reply() }
+    try await LoopbackServer.run(anything) { target in
       for path in Self.steps {
         let places = [
           "http://127.0.0.1:\(target.port)/v1/enroll", "//127.0.0.1:\(target.port)/x", "/elsewhere",

@@ -1,16 +1,25 @@
 /// Which media types a recogniser reports for real documents of each extension.
 extension ContentType {
-  static let emptyTypes: Set = ["inode/x-empty", "application/x-empty"]
+  /// Text that is no `text/` by name. An empty file is empty text.
+  static let otherTextTypes: Set = [
+    "inode/x-empty", "application/x-empty", "application/javascript", "application/x-shellscript", "application/csv",
+    "application/json", "application/x-ndjson",
+  ]
+
+  /// What an app might act on when it was promised plain text.
+  static let markupTypes: Set = ["text/html", "text/rtf", "text/xml", "text/calendar"]
 
   /// Extensions of files that are plain text whatever they are for.
   static let textExtensions: Set = [
     "txt", "text", "log", "csv", "tsv", "conf", "ini", "toml", "yaml", "yml", "c", "cc", "cpp", "h", "hpp", "m", "mm",
-    "swift", "rs", "go", "java", "kt", "py", "rb", "pl", "sh", "js", "ts", "css", "sql", "tex", "patch", "diff",
+    "swift", "rs", "go", "java", "kt", "py", "rb", "pl", "sh", "js", "ts", "css", "sql", "tex", "patch", "diff", "md",
+    "markdown",
   ]
 
+  static let markdownExtensions: Set = ["md", "markdown"]
+
   static let accepted: [String: Set<String>] = [
-    // Text with a syntax that recognisers know. A page of Markdown may well begin with HTML.
-    "md": markdown, "markdown": markdown,
+    // Text with a syntax that recognisers know.
     "json": ["application/json", "text/plain", "application/x-ndjson"],
     "xml": ["text/xml", "application/xml", "text/plain"],
     "html": html, "htm": html,
@@ -58,8 +67,5 @@ extension ContentType {
     "7z": ["application/x-7z-compressed"],
   ]
 
-  private static let markdown: Set = [
-    "text/plain", "text/markdown", "text/html", "inode/x-empty", "application/x-empty",
-  ]
   private static let html: Set = ["text/html", "application/xhtml+xml", "text/plain"]
 }

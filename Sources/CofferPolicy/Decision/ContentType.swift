@@ -31,7 +31,9 @@ public struct ContentType: Hashable, Sendable {
     guard let fileExtension, let sniffed else { return .unknown }
     if let accepted = Self.accepted[fileExtension] { return accepted.contains(sniffed) ? .agrees : .disagrees }
     if Self.textExtensions.contains(fileExtension) {
-      return Self.isPlainText(sniffed) ? .agrees : .disagrees
+      // A page of Markdown may well begin with HTML.
+      let isMarkdown = Self.markdownExtensions.contains(fileExtension)
+      return Self.isPlainText(sniffed) || (isMarkdown && sniffed == "text/html") ? .agrees : .disagrees
     }
     guard let type = fileTypes.first(where: { $0.extension == fileExtension }) else { return .unknown }
     return type.mediaTypes.contains(sniffed) ? .agrees : .disagrees
@@ -41,11 +43,9 @@ public struct ContentType: Hashable, Sendable {
     accepted[fileExtension] != nil || textExtensions.contains(fileExtension)
   }
 
-  /// Text without mark-up that a reader would act on. Recognisers name many kinds of source and disagree on most
-  /// (`text/x-c`, `text/x-script.python`); a file of any of them is text.
+  /// Text without mark-up that a reader would act on. Recognisers name many kinds of source and of data, and disagree on
+  /// most (`text/x-c`, `text/x-script.python`); a file of any of them is text.
   private static func isPlainText(_ sniffed: String) -> Bool {
-    if emptyTypes.contains(sniffed) { return true }
-    return (sniffed.hasPrefix("text/") && !["text/html", "text/rtf", "text/xml", "text/calendar"].contains(sniffed))
-      || ["application/javascript", "application/x-shellscript", "application/csv"].contains(sniffed)
+    sniffed.hasPrefix("text/") ? !markupTypes.contains(sniffed) : otherTextTypes.contains(sniffed)
   }
 }

@@ -67,7 +67,8 @@ public struct Enrolment: Hashable, Sendable {
   /// back does not make it younger. Where the system counts time while it sleeps, `now` is the later of its clock and
   /// ``confirmedAt`` plus what it counted since.
   public func age(now: Int64) -> Int64 {
-    max(0, max(now, seenTime).subtractingReportingOverflow(confirmedAt).partialValue)
+    // Neither is negative, and what was seen is never before what was confirmed.
+    max(now, seenTime) - confirmedAt
   }
 
   /// The enrolment after the device's clock showed `now`.

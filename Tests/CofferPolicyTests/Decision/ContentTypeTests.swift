@@ -4,7 +4,8 @@ import Testing
 struct ContentTypeTests {
   @Test(arguments: [
     ("report.pdf", "application/pdf"), ("REPORT.PDF", "application/pdf"), ("a.b.csv", "text/plain"),
-    ("table.csv", "text/csv"), ("README.md", "text/html"), ("README.md", "text/plain"),
+    ("table.csv", "text/csv"), ("README.md", "text/html"), ("README.md", "text/plain"), ("README.md", "text/x-ruby"),
+    ("notes.txt", "application/json"),
     ("main.py", "text/x-script.python"),
     ("main.swift", "text/plain"), ("data.json", "application/json"), ("data.json", "text/plain"),
     ("photo.jpg", "image/jpeg"), ("photo.jpeg", "image/jpeg"), ("empty.txt", "inode/x-empty"),
@@ -18,6 +19,7 @@ struct ContentTypeTests {
 
   @Test(arguments: [
     ("report.docx", "application/pdf"), ("report.pdf", "application/zip"), ("page.txt", "text/html"),
+    ("main.c", "text/html"), ("README.md", "text/rtf"),
     ("letter.docx", "application/zip"), ("all.zip", "application/vnd.oasis.opendocument.text"),
     ("letter.docx", "application/vnd.ms-word.document.macroEnabled.12"), ("empty.pdf", "inode/x-empty"),
     ("photo.png", "image/jpeg"), ("table.csv", "application/pdf"), ("tool.sh", "application/x-executable"),
