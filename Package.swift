@@ -129,8 +129,8 @@ let package = Package(
     tests(
       "CofferServerTests",
       [
-        "CofferServer", "CofferServerSQLite", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem",
-        hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb, logging,
+        "CofferServer", "CofferServerSQLite", "coffer-server", "CofferAPI", "CofferPolicy", "CofferCrypto",
+        "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb, logging,
       ]),
     tests("CommandTests", ["coffer", "coffer-server", "coffer-content-type", "CofferCrypto", "CofferSystem"]),
   ],

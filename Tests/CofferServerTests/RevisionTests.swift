@@ -201,5 +201,28 @@ import Testing
     #expect(late.2.keys == first.2.keys)
     #expect(late.2.notAfter == harness.time.seconds + Publisher.keysetLifetime)
     #expect(try await Self.verifyChain(company).count == 3)
+    // A device that joins gets nothing stale either.
+    harness.time.advance(Publisher.bundleLifetime)
+    let joined = try await company.enroll().enrollment
+    #expect(try PolicyBundle(verifying: joined.policy, keyset: late.2).policy.revision == 4)
+  }
+
+  @Test func `when the policy cannot be signed, nothing changes and no code is used up`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    try await DatabaseQueue(path: harness.directory.database).write {
+      try $0.execute(sql: "UPDATE tenant SET sealed_signing_key = zeroblob(60)")
+    }
+    let change = try await harness.send(.post, "/items", token: company.owner, json: Company.item())
+    #expect(change.status == 500)
+    #expect(change.problem == "internal-error")
+    #expect(try await harness.store.read { try $0.apps(tenant: company.tenant.id) }.isEmpty)
+    harness.time.advance(Publisher.bundleLifetime / 2)
+    let code = try await company.code().secret
+    let joining = try await harness.send(.post, "/v1/enroll", json: Company.enrollment(code))
+    #expect(joining.status == 500)
+    let hash = Digest.sha256(code.utf8)
+    #expect(try await harness.store.read { try $0.unusedEnrollment(hash: hash) } != nil)
+    #expect(try await harness.store.read { try $0.devices(tenant: company.tenant.id) }.isEmpty)
   }
 }

@@ -8,8 +8,8 @@ internal import ServiceLifecycle
 internal import UnixSignals
 
 extension PolicyServer {
-  /// Bounds for all connections together and for each that stays silent.
-  private static let maximumConnections = 4096
+  /// Bounds for all connections together, below the usual limit of 1024 descriptors, and for each that stays silent.
+  private static let maximumConnections = 768
   private static let idleSeconds: Int64 = 60
 
   /// Serves until SIGTERM or SIGINT, then finishes the requests under way and returns.

@@ -47,26 +47,33 @@ struct Publisher: Sendable {
     return revision
   }
 
-  /// The company and its newest revision, signed anew if half of its time is over.
-  func current(tenant id: String, in store: any PolicyStore) async throws -> (tenant: Tenant, revision: Revision)? {
-    let now = now
-    @Sendable func load(_ transaction: any StoreTransaction) throws -> (tenant: Tenant, revision: Revision)? {
-      guard let tenant = try transaction.tenant(id: id), let revision = try transaction.currentRevision(tenant: id)
-      else { return nil }
-      return (tenant, revision)
-    }
-    @Sendable func isFresh(_ state: (tenant: Tenant, revision: Revision)) -> Bool {
-      state.revision.notAfter - now > Self.bundleLifetime / 2
-        && state.tenant.keys.keysetNotAfter - now > Self.keysetLifetime / 2
-    }
-    guard let state = try await store.read(load) else { return nil }
-    if isFresh(state) { return state }
-    return try await store.write { transaction in
-      // Another request may have been faster.
-      guard let state = try load(transaction), !isFresh(state) else { return try load(transaction) }
-      _ = try publish(state.tenant, in: transaction)
-      return try load(transaction)
-    }
+  /// A company and the newest revision of its policy.
+  typealias Current = (tenant: Tenant, revision: Revision)
+
+  /// The newest revision, signed anew first if half of its time is over. Nil when there is no such company.
+  func current(tenant id: String, in store: any PolicyStore) async throws -> Current? {
+    let current = try await store.read { try load(id, in: $0) }
+    if let current, !isFresh(current) { return try await store.write { try self.current(tenant: id, in: $0) } }
+    return current
+  }
+
+  /// The same inside a transaction that may change the store.
+  func current(tenant id: String, in transaction: any StoreTransaction) throws -> Current? {
+    guard let current = try load(id, in: transaction) else { return nil }
+    if isFresh(current) { return current }
+    _ = try publish(current.tenant, in: transaction)
+    return try load(id, in: transaction)
+  }
+
+  private func load(_ id: String, in transaction: any StoreTransaction) throws -> Current? {
+    guard let tenant = try transaction.tenant(id: id), let revision = try transaction.currentRevision(tenant: id)
+    else { return nil }
+    return (tenant, revision)
+  }
+
+  private func isFresh(_ current: Current) -> Bool {
+    current.revision.notAfter - now > Self.bundleLifetime / 2
+      && current.tenant.keys.keysetNotAfter - now > Self.keysetLifetime / 2
   }
 
   /// The answer to a device's question what the policy is at present.

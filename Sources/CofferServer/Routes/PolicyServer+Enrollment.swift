@@ -26,20 +26,21 @@ extension PolicyServer {
     guard EnrollmentCode.isSecret(body.code) else { throw Self.codeRefused }
     let hash = Digest.sha256(body.code.utf8)
     let (id, now) = (UUID().uuidString.lowercased(), time.now().seconds)
-    let device = try await store.write { transaction in
+    // One transaction: a code is used up only by a device that gets everything it needs.
+    let (device, current) = try await store.write { transaction in
       guard let enrollment = try transaction.unusedEnrollment(hash: hash), now < enrollment.expiresAt else {
         throw Self.codeRefused
       }
       let device = Device(id: id, tenant: enrollment.tenant, key: key, platform: body.platform, enrolledAt: now)
       try transaction.redeem(enrollment, for: device)
-      return device
+      return (device, try found(publisher.current(tenant: device.tenant, in: transaction)))
     }
     log.notice("tenant \(public: device.tenant): device \(public: device.id) enrolled")
-    let (tenant, revision) = try found(await publisher.current(tenant: device.tenant, in: store))
+    let keys = current.tenant.keys
     return .json(
       EnrollResponse(
-        deviceId: device.id, tenant: tenant.id, rootKey: tenant.keys.root.text, keyset: tenant.keys.keyset,
-        policy: revision.bundle),
+        deviceId: device.id, tenant: device.tenant, rootKey: keys.root.text, keyset: keys.keyset,
+        policy: current.revision.bundle),
       status: .created)
   }
 }
