@@ -21,11 +21,18 @@ struct GetCommand: ParsableCommand {
   @Flag(name: .shortAndLong, help: "Folders with everything in them.")
   var recursive = false
 
-  @Argument(help: ArgumentHelp("Files in the vault.", valueName: "path"))
-  var paths: [String]
+  @Argument(
+    help: ArgumentHelp(
+      "Files in the vault, then a folder, a name for a single file, or - for standard output.",
+      valueName: "path … dest"))
+  var places: [String]
 
-  @Argument(help: ArgumentHelp("A folder, a name for a single file, or - for standard output.", valueName: "dest"))
-  var destination: String
+  private var paths: [String] { Array(places.dropLast()) }
+  private var destination: String { places[places.count - 1] }
+
+  func validate() throws {
+    guard places.count >= 2 else { throw ValidationError("Name what to copy, and where to.") }
+  }
 
   func run() throws {
     Interrupts.catchFromHere()

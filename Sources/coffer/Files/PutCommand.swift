@@ -21,11 +21,18 @@ struct PutCommand: ParsableCommand {
   @Flag(name: .shortAndLong, help: "Folders with everything in them.")
   var recursive = false
 
-  @Argument(help: ArgumentHelp("Files to store; - is standard input.", valueName: "src"))
-  var sources: [String]
+  @Argument(
+    help: ArgumentHelp(
+      "Files to store (- is standard input), then a folder in the vault or the name for a single file.",
+      valueName: "src … dest"))
+  var places: [String]
 
-  @Argument(help: ArgumentHelp("A folder in the vault, or the name for a single file.", valueName: "dest"))
-  var destination: String
+  private var sources: [String] { Array(places.dropLast()) }
+  private var destination: String { places[places.count - 1] }
+
+  func validate() throws {
+    guard places.count >= 2 else { throw ValidationError("Name what to store, and where.") }
+  }
 
   func run() throws {
     if options.passcodeFile == "-", sources.contains("-"), sources.count > 1 {

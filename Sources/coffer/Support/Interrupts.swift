@@ -5,7 +5,6 @@ internal import Synchronization
 /// SIGINT and SIGTERM during a transfer: asked about between chunks, so that what was begun is taken back first.
 enum Interrupts {
   private static let interrupted = Atomic(false)
-  private static let sources = Mutex<[any DispatchSourceSignal]>([])
 
   static var wasInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
@@ -14,9 +13,12 @@ enum Interrupts {
     for number in [SIGINT, SIGTERM] {
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler { interrupted.store(true, ordering: .relaxed) }
+      // The handler holds its source, which nothing cancels: it lives as long as the process.
+      source.setEventHandler {
+        interrupted.store(true, ordering: .relaxed)
+        withExtendedLifetime(source) {}
+      }
       source.resume()
-      sources.withLock { $0.append(source) }
     }
   }
 }
