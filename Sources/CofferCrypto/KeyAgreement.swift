@@ -34,7 +34,7 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
     guard wrapped.count == 32 + SecretKey.wrappedByteCount else { throw .notAuthentic }
     let ephemeral = Array(wrapped.prefix(32))
     guard let peer = try? Curve25519.KeyAgreement.PublicKey(rawRepresentation: ephemeral),
-      let shared = try? key.sharedSecretFromKeyAgreement(with: peer)
+      let shared = try? key.sharedSecretFromKeyAgreement(with: peer), Self.isContributory(shared)
     else { throw .notAuthentic }
     return try SecretKey(
       unwrapping: Array(wrapped.dropFirst(32)),
@@ -46,10 +46,15 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
   public static func wrap(_ secret: SecretKey, to publicKey: [UInt8]) throws(CryptoError) -> [UInt8] {
     let ephemeral = Curve25519.KeyAgreement.PrivateKey()
     guard let peer = try? Curve25519.KeyAgreement.PublicKey(rawRepresentation: publicKey),
-      let shared = try? ephemeral.sharedSecretFromKeyAgreement(with: peer)
+      let shared = try? ephemeral.sharedSecretFromKeyAgreement(with: peer), isContributory(shared)
     else { throw .invalid("public key") }
     let own = Array(ephemeral.publicKey.rawRepresentation)
     return own + (try secret.wrapped(under: wrappingKey(shared, ephemeral: own, recipient: publicKey)))
+  }
+
+  /// RFC 7748, section 6.1: a public key of small order makes the secret zero, whatever the other key is.
+  private static func isContributory(_ shared: SharedSecret) -> Bool {
+    shared.withUnsafeBytes { bytes in bytes.reduce(0) { $0 | $1 } != 0 }
   }
 
   private static func wrappingKey(_ shared: SharedSecret, ephemeral: [UInt8], recipient: [UInt8]) -> SecretKey {

@@ -68,5 +68,11 @@ struct SeededGenerator: RandomNumberGenerator {
     return value ^ (value >> 31)
   }
 
-  mutating func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) } }
+  mutating func bytes(_ count: Int) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(count + 8)
+    while result.count < count { withUnsafeBytes(of: next()) { result.append(contentsOf: $0) } }
+    result.removeLast(result.count - count)
+    return result
+  }
 }

@@ -1,0 +1,70 @@
+import CofferKeys
+import CofferSystem
+import CofferTestSupport
+import Foundation
+import Testing
+
+@Suite struct FileKeyStoreTests {
+  private func secret(_ bytes: [UInt8]) -> SecretBytes { bytes.withUnsafeBytes { SecretBytes(copying: $0) } }
+  private func bytes(_ secret: SecretBytes?) -> [UInt8]? { secret.map { $0.withUnsafeBytes { Array($0) } } }
+
+  @Test func `what was written is read, for its own vault only`() throws {
+    let folder = try TemporaryFolder()
+    let store = FileKeyStore(path: folder("a/b/keys"))
+    let (one, two) = (VaultID(), VaultID())
+    #expect(try store.read(.deviceSecret, of: one) == nil)
+    for item in KeyStoreItem.allCases {
+      try store.write(secret(Array(item.rawValue.utf8)), as: item, of: one)
+      try store.write(secret([1]), as: item, of: two)
+      try store.write(secret([2]), as: item, of: two)
+    }
+    let again = FileKeyStore(path: folder("a/b/keys"))
+    for item in KeyStoreItem.allCases {
+      #expect(try bytes(again.read(item, of: one)) == Array(item.rawValue.utf8))
+      #expect(try bytes(again.read(item, of: two)) == [2])
+    }
+    try again.removeAll(of: one)
+    for item in KeyStoreItem.allCases {
+      #expect(try again.read(item, of: one) == nil)
+      #expect(try bytes(again.read(item, of: two)) == [2])
+    }
+    let left = try FileManager.default.subpathsOfDirectory(atPath: folder("a/b/keys")).sorted()
+    #expect(left == [two.description] + KeyStoreItem.allCases.map { "\(two)/\($0.rawValue)" }.sorted())
+  }
+
+  @Test func `a store that others may enter or read is refused`() throws {
+    let folder = try TemporaryFolder()
+    let id = VaultID()
+    let store = FileKeyStore(path: folder("keys"))
+    try store.write(secret([1]), as: .deviceSecret, of: id)
+    for path in ["keys", "keys/\(id)", "keys/\(id)/device-secret"] {
+      let before = try #require(try FileSystem().status(of: folder(path)))
+      for permissions: UInt16 in [0o040, 0o004, 0o020, 0o001] {
+        try FileManager.default.setAttributes(
+          [.posixPermissions: before.permissions | permissions], ofItemAtPath: folder(path))
+        #expect(throws: KeyStoreError.exposed) { try store.read(.deviceSecret, of: id) }
+      }
+      try FileManager.default.setAttributes([.posixPermissions: before.permissions], ofItemAtPath: folder(path))
+    }
+    #expect(try bytes(store.read(.deviceSecret, of: id)) == [1])
+  }
+
+  @Test func `links, folders and giants in place of an item are refused`() throws {
+    let folder = try TemporaryFolder()
+    let id = VaultID()
+    let store = FileKeyStore(path: folder("keys"))
+    try store.write(secret([1]), as: .deviceSecret, of: id)
+    let item = folder("keys/\(id)/device-secret")
+    try FileManager.default.moveItem(atPath: item, toPath: folder("elsewhere"))
+    try FileManager.default.createSymbolicLink(atPath: item, withDestinationPath: folder("elsewhere"))
+    #expect(throws: KeyStoreError.self) { try store.read(.deviceSecret, of: id) }
+    try FileManager.default.removeItem(atPath: item)
+    try FileManager.default.createDirectory(
+      atPath: item, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    #expect(throws: KeyStoreError.damaged(.deviceSecret)) { try store.read(.deviceSecret, of: id) }
+    try FileManager.default.removeItem(atPath: item)
+    let giant = try FileSystem().open(item, [.writeOnly, .createNew])
+    try giant.truncate(to: 1 << 40)
+    #expect(throws: KeyStoreError.damaged(.deviceSecret)) { try store.read(.deviceSecret, of: id) }
+  }
+}

@@ -1,0 +1,218 @@
+import CofferFiles
+import CofferSystem
+import CofferTestSupport
+import CofferVault
+import Foundation
+import GRDB
+import Testing
+
+/// Whoever holds the folder changes what is stored. Whatever is read afterwards is what was written, or an error.
+@Suite struct TamperTests {
+  /// The tables of the index; a new one without a row here fails `every table is tried`.
+  static let tables = ["bucket", "entry", "record", "root", "salt"]
+  enum Attack: CaseIterable { case flip, cut, extend, empty, number, delete, replay, foreign, swap }
+
+  @Test func `every table is tried`() throws {
+    let fixture = try VaultFixture()
+    try fixture.create().close()
+    let found = try Self.database(fixture.vaultPath).read { db in
+      try String.fetchAll(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    }
+    #expect(found == Self.tables)
+  }
+
+  @Test(arguments: tables, Attack.allCases)
+  func `a row that was changed is found, or was not needed`(table: String, attack: Attack) throws {
+    let fixture = try VaultFixture()
+    var expected = try fill(fixture)
+    expected["docs/small"] = [9, 9, 9]
+    let old = try Self.rows(fixture.vaultPath, table)
+    let vault = try fixture.open()
+    try vault.importFile(fixture.source([9, 9, 9]), to: VaultPath("docs/small"), replacing: true)
+    try vault.close()
+    let other = try VaultFixture()
+    _ = try fill(other)
+    let foreign = try Self.rows(other.vaultPath, table)
+    let rows = try Self.rows(fixture.vaultPath, table)
+    #expect(!rows.isEmpty)
+    let backup = fixture.folder("backup")
+    try FileManager.default.copyItem(atPath: fixture.vaultPath, toPath: backup)
+    var detected = 0
+    for position in rows.indices {
+      guard try apply(attack, table, position, rows, old, foreign, at: fixture.vaultPath) else { continue }
+      if try readsTruthfully(fixture, expected) == false { detected += 1 }
+      try FileManager.default.removeItem(atPath: fixture.vaultPath)
+      try FileManager.default.copyItem(atPath: backup, toPath: fixture.vaultPath)
+    }
+    // Everything is read below, so a change of anything that is in use must have been seen. Salts of openings whose
+    // rows were all written anew are the only rows that nothing needs.
+    if table != "salt", attack != .replay, attack != .swap || rows.count > 1 { #expect(detected > 0) }
+    #expect(try readsTruthfully(fixture, expected) == true)
+  }
+
+  enum ObjectAttack: CaseIterable { case flip, zero, cut, swapBlocks, delete, swapFiles, empty }
+
+  @Test(arguments: ObjectAttack.allCases) func `an object that was changed is found`(attack: ObjectAttack) throws {
+    let fixture = try VaultFixture()
+    let expected = try fill(fixture)
+    let objects = try Self.objects(fixture.vaultPath)
+    #expect(objects.count == 2)
+    for url in objects {
+      var bytes = try Data(contentsOf: url)
+      let whole = bytes
+      let otherURL = objects.first { $0 != url } ?? url
+      let other = try Data(contentsOf: otherURL)
+      switch attack {
+      case .flip: bytes[bytes.count / 2] ^= 1
+      case .zero: bytes.resetBytes(in: 4096..<8192)
+      case .cut: bytes = bytes.prefix(bytes.count - 4096)
+      case .swapBlocks: bytes = bytes[4096..<8192] + bytes[..<4096] + bytes[8192...]
+      case .swapFiles: bytes = other
+      case .empty: bytes = Data()
+      case .delete: break
+      }
+      if attack == .delete { try FileManager.default.removeItem(at: url) } else { try bytes.write(to: url) }
+      #expect(try readsTruthfully(fixture, expected) == false)
+      try whole.write(to: url)
+    }
+    #expect(try readsTruthfully(fixture, expected) == true)
+  }
+
+  @Test func `a row that is replayed and would be overwritten is found before the write`() throws {
+    let fixture = try VaultFixture()
+    let old = try {
+      let vault = try fixture.create()
+      try vault.importFile(fixture.source([1]), to: VaultPath("a"))
+      try vault.close()
+      return try Self.rows(fixture.vaultPath, "record")
+    }()
+    let vault = try fixture.open()
+    try vault.importFile(fixture.source([2]), to: VaultPath("b"))
+    try vault.close()
+    // The root folder's record goes back to when it held one name.
+    let now = try Self.rows(fixture.vaultPath, "record")
+    let changed = try #require(now.first { row in old.contains { $0.key == row.key && $0.value != row.value } })
+    let before = try #require(old.first { $0.key == changed.key })
+    try Self.database(fixture.vaultPath).write { db in
+      try db.execute(sql: "UPDATE record SET value = ? WHERE key = ?", arguments: [before.value, before.key])
+    }
+    let again = try fixture.open()
+    #expect(throws: VaultError.self) { try again.makeDirectory(at: VaultPath("c")) }
+    try again.close()
+  }
+
+  // MARK: Material
+
+  /// A folder with a small file, one of a few blocks, and one of many.
+  private func fill(_ fixture: VaultFixture) throws -> [String: [UInt8]] {
+    var generator = SeededGenerator(seed: 11)
+    let expected = [
+      "docs/small": [UInt8]([9, 9, 9]), "docs/medium": generator.bytes(20_000), "large": generator.bytes(400_000),
+    ]
+    let vault = try fixture.create()
+    try vault.makeDirectory(at: VaultPath("docs"))
+    for (path, bytes) in expected.sorted(by: { $0.key < $1.key }) {
+      try vault.importFile(fixture.source(bytes), to: VaultPath(path))
+    }
+    try vault.close()
+    return expected
+  }
+
+  /// True: all is there and right. False: an error said that it is not. A wrong byte fails the test.
+  private func readsTruthfully(_ fixture: VaultFixture, _ expected: [String: [UInt8]]) throws -> Bool {
+    var isWhole = true
+    do {
+      let vault = try fixture.open()
+      defer { try? vault.close() }
+      for (path, bytes) in expected {
+        do {
+          let found = try vault.contents(of: VaultPath(path))
+          #expect(found == bytes, "\(path) is another's, or an older one")
+        } catch is VaultError {
+          isWhole = false
+        }
+      }
+      let names = try? Set(vault.list(VaultPath("docs")).map(\.name))
+      if let names { #expect(names == [Array("small".utf8), Array("medium".utf8)]) } else { isWhole = false }
+      if vault.isReadOnly { isWhole = false }
+    } catch {
+      isWhole = false
+    }
+    return isWhole
+  }
+
+  struct StoredRow: Equatable {
+    let key: DatabaseValue
+    let value: Data
+  }
+
+  private func apply(
+    _ attack: Attack, _ table: String, _ position: Int, _ rows: [StoredRow], _ old: [StoredRow],
+    _ foreign: [StoredRow], at path: String
+  ) throws -> Bool {
+    let row = rows[position]
+    var value = row.value
+    switch attack {
+    case .flip: value[value.count / 2] ^= 0x40
+    case .cut: value = value.prefix(max(1, value.count - 3))
+    case .extend: value.append(contentsOf: [0, 0, 0])
+    case .empty: value = Data()
+    case .number, .delete: break
+    case .replay:
+      guard let before = old.first(where: { $0.key == row.key }), before.value != value else { return false }
+      value = before.value
+    case .foreign: value = foreign[position % foreign.count].value
+    case .swap:
+      let partner = rows[(position + 1) % rows.count]
+      guard partner.value != value else { return false }
+      value = partner.value
+    }
+    try Self.database(path).write { db in
+      let statements = Self.statements[table] ?? ("", "")
+      if attack == .delete {
+        try db.execute(sql: statements.1, arguments: [row.key])
+      } else if attack == .number {
+        try db.execute(sql: statements.0, arguments: [42, row.key])
+      } else {
+        try db.execute(sql: statements.0, arguments: [value, row.key])
+      }
+    }
+    return true
+  }
+
+  private static let statements = [
+    "bucket": ("UPDATE bucket SET value = ? WHERE id = ?", "DELETE FROM bucket WHERE id = ?"),
+    "entry": ("UPDATE entry SET value = ? WHERE key = ?", "DELETE FROM entry WHERE key = ?"),
+    "record": ("UPDATE record SET value = ? WHERE key = ?", "DELETE FROM record WHERE key = ?"),
+    "root": ("UPDATE root SET value = ? WHERE id = ?", "DELETE FROM root WHERE id = ?"),
+    "salt": ("UPDATE salt SET value = ? WHERE id = ?", "DELETE FROM salt WHERE id = ?"),
+  ]
+
+  private static let queries = [
+    "bucket": "SELECT id, value FROM bucket ORDER BY id", "entry": "SELECT key, value FROM entry ORDER BY key",
+    "record": "SELECT key, value FROM record ORDER BY key", "root": "SELECT id, value FROM root",
+    "salt": "SELECT id, value FROM salt ORDER BY id",
+  ]
+
+  /// At most four rows of a table; of the bucket pages only those that count some row.
+  private static func rows(_ vaultPath: String, _ table: String) throws -> [StoredRow] {
+    try database(vaultPath).read { db in
+      let rows = try Row.fetchAll(db, sql: queries[table] ?? "").map { StoredRow(key: $0[0], value: $0[1]) }
+      guard table == "bucket" else { return Array(rows.prefix(4)) }
+      let keys = try Data.fetchAll(db, sql: "SELECT key FROM entry UNION SELECT key FROM record")
+      // A page is named by the first six bits of the keys that it counts.
+      let used = Set(keys.map { Int64($0[0] >> 2) })
+      return Array(rows.filter { used.contains(Int64.fromDatabaseValue($0.key) ?? -1) }.prefix(4))
+    }
+  }
+
+  private static func database(_ vaultPath: String) throws -> DatabaseQueue {
+    try DatabaseQueue(path: vaultPath + "/index.sqlite")
+  }
+
+  static func objects(_ vaultPath: String) throws -> [URL] {
+    let root = URL(filePath: vaultPath + "/objects")
+    return try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted().filter { $0.contains("/") }
+      .map { root.appending(path: $0) }
+  }
+}
