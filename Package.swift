@@ -46,7 +46,9 @@ let package = Package(
   name: "coffer",
   platforms: [.iOS(.v18), .macOS(.v15)],
   products: [
-    .library(name: "CofferContainer", targets: ["CofferContainer"]),
+    .library(
+      name: "CofferContainer",
+      targets: ["CofferContainer", "CofferFiles", "CofferPolicy", "CofferKeys", "CofferCrypto", "CofferSystem"]),
     .library(name: "CofferClient", targets: ["CofferClient"]),
     .executable(name: "coffer", targets: ["coffer"]),
     .executable(name: "coffer-content-type", targets: ["coffer-content-type"]),
@@ -130,7 +132,8 @@ let package = Package(
       "CofferServerTests",
       [
         "CofferServer", "CofferServerSQLite", "coffer-server", "CofferAPI", "CofferPolicy", "CofferCrypto",
-        "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb, logging,
+        "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb,
+        logging,
       ]),
     tests("CommandTests", ["coffer", "coffer-server", "coffer-content-type", "CofferCrypto", "CofferSystem"]),
   ],

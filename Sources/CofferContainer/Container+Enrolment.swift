@@ -5,6 +5,9 @@ public import CofferPolicy
 extension Container {
   public var enrolment: EnrolmentState { gate.state }
 
+  /// What the person should hear although the gate permitted: that the policy has not been confirmed for a while.
+  public var warning: String? { gate.warning }
+
   /// Joins a company with what its server answered. Throws where the vault belongs to one already.
   public func enrol(_ enrolment: Enrolment, deviceKey: SigningKey) throws {
     try ContainerError.catching { try gate.enrol(enrolment, deviceKey: deviceKey) }

@@ -43,7 +43,7 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
     case .newerFormat, .damaged, .olderThanAnchor: .damaged
     case .wrongPasscode, .deviceSecretMissing: .refused
     case .inUse: .tryAgain
-    case .isADirectory, .invalidName, .moveIntoItself, .rootFolder: .usage
+    case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder: .usage
     case .sourceChanged, .system, .keyStore, .database, .needsReopening: .inputOutput
     case .cancelled: .cancelled
     }

@@ -21,7 +21,7 @@ public struct FileKeyStore: KeyStore {
       guard try files.status(of: item.rawValue, in: folder) != nil else { return nil }
       let file = try files.open(item.rawValue, [.readOnly, .noFollow], in: folder)
       let status = try file.status()
-      guard status.permissions & 0o077 == 0 else { throw KeyStoreError.exposed }
+      try Self.requirePrivate(status)
       guard status.kind == .file, status.byteCount <= Self.limit else { throw KeyStoreError.damaged(item) }
       var count = 0
       let value = try SecretBytes(count: Int(status.byteCount)) { count = try file.readFully(into: $0) }
@@ -58,15 +58,19 @@ public struct FileKeyStore: KeyStore {
   private func folder(of vault: VaultID, create: Bool) throws -> OwnedDescriptor? {
     if create { try files.makeDirectories(path) }
     let root = try files.open(path, .directory)
-    guard try root.status().permissions & 0o077 == 0 else { throw KeyStoreError.exposed }
+    try Self.requirePrivate(root.status())
     if create {
       if try files.makeDirectory(vault.description, in: root) { try root.sync() }
     } else if try files.status(of: vault.description, in: root) == nil {
       return nil
     }
     let folder = try files.open(vault.description, [.directory, .noFollow], in: root)
-    guard try folder.status().permissions & 0o077 == 0 else { throw KeyStoreError.exposed }
+    try Self.requirePrivate(folder.status())
     return folder
+  }
+
+  private static func requirePrivate(_ status: FileStatus) throws(KeyStoreError) {
+    guard status.permissions & 0o077 == 0, status.owner == ProcessHardening.userID else { throw .exposed }
   }
 
   private static func wrap(_ error: any Error) -> KeyStoreError {

@@ -31,6 +31,12 @@ extension FileSystem {
     throw .last("mkdir")
   }
 
+  /// Removes an empty directory.
+  public func removeDirectory(_ name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) {
+    try faults?.willCall(.unlink)
+    guard Self.withName(name, { unlinkat(directory.number, $0, AT_REMOVEDIR) }) == 0 else { throw .last("rmdir") }
+  }
+
   /// Renames a file within `directory`, replacing what has the new name.
   public func rename(_ old: String, to new: [UInt8], in directory: OwnedDescriptor) throws(SystemError) {
     try faults?.willCall(.rename)

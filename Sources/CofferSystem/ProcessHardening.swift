@@ -14,5 +14,8 @@ public enum ProcessHardening {
     guard coffer_forbid_core_dumps() == 0 else { throw .last("prctl") }
   }
 
+  /// Whose files this process makes.
+  public static var userID: UInt32 { geteuid() }
+
   public static var processID: Int32 { getpid() }
 }

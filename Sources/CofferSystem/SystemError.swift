@@ -25,5 +25,6 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   public var description: String { "\(call): \(String(cString: strerror(code))) (errno \(code))" }
 
   public var isFull: Bool { code == ENOSPC || code == EDQUOT }
+  public var isInterrupt: Bool { code == EINTR }
   public var isAbsent: Bool { code == ENOENT || code == ENOTDIR }
 }

@@ -4,6 +4,7 @@ internal import CofferSystem
 extension Vault {
   /// Largest value.
   public static let settingLimit = 8 << 20
+  private static let settingNameLimit = 1024
 
   public func setting(_ name: String) throws(VaultError) -> [UInt8]? {
     try look { session in
@@ -19,7 +20,9 @@ extension Vault {
     try change { session in
       let key = session.rowKeys.setting(name)
       guard let value else { return try session.remove(.setting, key) }
-      guard value.count <= Self.settingLimit else { throw VaultError.damaged(what: "a setting is too large") }
+      guard value.count <= Self.settingLimit, name.utf8.count <= Self.settingNameLimit else {
+        throw VaultError.settingTooLarge
+      }
       var writer = ByteWriter()
       writer.write(counted: Array(name.utf8))
       writer.write(counted: value)
@@ -43,7 +46,7 @@ extension Vault {
 
   private static func decode(_ bytes: [UInt8]) throws -> (name: String, value: [UInt8]) {
     var reader = ByteReader(try Padding.unpad(bytes))
-    let name = String(decoding: try reader.read(countedUpTo: 1024), as: UTF8.self)
+    let name = String(decoding: try reader.read(countedUpTo: settingNameLimit), as: UTF8.self)
     let value = try reader.read(countedUpTo: settingLimit)
     try reader.finish()
     return (name, value)

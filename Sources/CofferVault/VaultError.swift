@@ -34,6 +34,9 @@ public enum VaultError: Error, Equatable, Sendable {
   /// The root folder can be neither moved nor removed.
   case rootFolder
 
+  /// A setting's name or value is larger than the vault keeps.
+  case settingTooLarge
+
   /// The source changed while it was read.
   case sourceChanged
   /// The caller asked to stop.
@@ -73,8 +76,9 @@ extension VaultError: CustomStringConvertible {
     case .invalidName(let error): error.description
     case .moveIntoItself: "a folder cannot be moved into itself"
     case .rootFolder: "the vault's root folder cannot be moved, replaced or removed"
+    case .settingTooLarge: "a sealed setting is too large"
     case .sourceChanged: "the source changed while it was read; nothing was stored"
-    case .cancelled: "stopped; nothing was left behind"
+    case .cancelled: "interrupted; nothing was left half done"
     case .full: "the disk is full; nothing was lost"
     case .system(let error): error.description
     case .keyStore(let error): error.description

@@ -42,6 +42,7 @@ struct CofferCommand: AsyncParsableCommand {
       } else {
         try command.run()
       }
+      try Output.finish()
     } catch {
       exit(withError: Failure.reported(error))
     }

@@ -17,17 +17,21 @@ struct InitCommand: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  @Flag(name: .customLong("no-recovery-key"), help: "Make no recovery key (none is made yet).")
+  @Flag(
+    name: .customLong("no-recovery-key"),
+    help: "Make no recovery key. This version makes none in any case, and says so.")
   var noRecoveryKey = false
 
   func run() throws {
     let path = try options.vaultPath
+    try options.requireKeyStoreOutsideVault()
     let passcode = try Passcode.new(options.passcodeFile)
     let container = try Container.create(
       at: path, keyStore: options.keys, passcode: passcode, derivation: PasscodeCost.chosen(),
       sniffer: ContentTypeHelper())
     let id = container.id.description
     try container.close()
+    if !noRecoveryKey { Output.note("no recovery key was made: whoever forgets the passcode loses the files") }
     if options.json { try Output.json(["vaultID": id]) } else { Output.line(id) }
   }
 }

@@ -20,6 +20,7 @@ final class Gate: Sendable {
   private let keyStore: any KeyStore
   private let time: any TimeSource
   private let current: Mutex<EnrolmentState>
+  private let lastWarning = Mutex<String?>(nil)
 
   init(vault: Vault, keyStore: any KeyStore, time: any TimeSource) throws {
     self.vault = vault
@@ -27,6 +28,9 @@ final class Gate: Sendable {
     self.time = time
     current = Mutex(try Self.load(vault, keyStore))
   }
+
+  /// The warning of the last decision that had one.
+  var warning: String? { lastWarning.withLock { $0 } }
 
   var state: EnrolmentState { current.withLock { $0 } }
 
@@ -47,6 +51,7 @@ final class Gate: Sendable {
         now: moment, policyAge: enrolment.age(now: moment), isDeviceUnlocked: true, osVersion: Self.systemVersion)
       let decision = decide(request, policy: enrolment.policy, context: context)
       try observe(enrolment, moment)
+      if let warning = decision.warning { lastWarning.withLock { $0 = warning } }
       guard decision.isPermitted else { throw ContainerError(refusal: decision) }
     }
   }

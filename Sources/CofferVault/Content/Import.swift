@@ -54,39 +54,40 @@ extension Vault {
     _ start: [UInt8], _ number: InodeNumber, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
     _ control: TransferControl
   ) throws -> FileAttributes {
-    let object = try reserveObject(blockSizeExponent: VaultFormat.blockSizeExponent(for: source.byteCount))
+    let exponent = VaultFormat.blockSizeExponent(for: source.byteCount)
+    let object = try reserveObject(for: number, blockSizeExponent: exponent)
     let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
     do {
       let writer = ObjectWriter(
         vault: self, inode: number, object: object, file: try objects.create(object.number), cipher: cipher)
-      do {
-        let byteCount = try writer.write(source, start: start, control: control)
-        return try change { session in
-          try writer.storeRemainingPages(session)
-          try session.removePending(number)
-          return try self.link(
-            number, cipher, source, byteCount: byteCount, content: .object(object), path, replacing: replacing, session)
-        }
-      } catch {
-        // Where this fails too, the mark is still there and the next opening does it.
-        try? change { try writer.discardPages($0) }
-        throw error
+      let byteCount = try writer.write(source, start: start, control: control)
+      return try change { session in
+        try writer.storeRemainingPages(session)
+        try session.removePending(number)
+        return try self.link(
+          number, cipher, source, byteCount: byteCount, content: .object(object), path, replacing: replacing, session)
       }
     } catch {
-      try? objects.remove(object.number)
+      // The object first: while the mark is there, the next opening does what fails here.
+      try objects.remove(object.number)
+      try? change { session in try session.takeApart(number) }
       throw error
     }
   }
 
-  /// Takes an object's number. Only so many may be unknown to the last commit, because that is how far an opening after a
+  /// Takes an object's number, and marks the object for removal until the file is linked: whatever commits meanwhile, a
+  /// crash leaves nothing. Only so many may be unknown to the last commit, because that is how far an opening after a
   /// crash looks for leftovers.
-  private func reserveObject(blockSizeExponent: UInt8) throws -> ObjectReference {
-    let (number, uncommitted) = try change { session in
-      defer { session.root.nextObject += 1 }
-      return (session.root.nextObject, session.root.nextObject - session.committedNextObject)
+  private func reserveObject(for inode: InodeNumber, blockSizeExponent: UInt8) throws -> ObjectReference {
+    let (object, uncommitted) = try change { session in
+      let number = session.root.nextObject
+      session.root.nextObject += 1
+      let object = ObjectReference(number: number, blockSizeExponent: blockSizeExponent)
+      try session.addPending(PendingRemoval(inode: inode, object: object, pageCount: 0))
+      return (object, number - session.committedNextObject)
     }
     if uncommitted + 1 >= VaultFormat.uncommittedObjects { try commit() }
-    return ObjectReference(number: number, blockSizeExponent: blockSizeExponent)
+    return object
   }
 
   private func checkTarget(_ path: VaultPath, replacing: Bool, _ session: IndexSession) throws {

@@ -6,7 +6,7 @@ internal import Synchronization
 /// Seals a source's blocks into an object on several threads, and collects the map pages.
 ///
 /// Memory is bounded by two buffers a thread and `pageLimit` pages: when more are complete, the object is synced and
-/// they join the open transaction under a removal mark, so that a crash before the end leaves nothing.
+/// they join the open transaction. The file is marked for removal until it is linked, so a crash before leaves nothing.
 final class ObjectWriter: Sendable {
   private static let pageLimit = 256
 
@@ -100,7 +100,7 @@ final class ObjectWriter: Sendable {
     guard !complete.isEmpty else { return }
     try file.syncData()
     try vault.change { session in
-      // The mark is there before the first row, and names every page that has one.
+      // The mark names every page that has a row, before it has one.
       try session.addPending(removal())
       for page in complete { try session.store(page) }
     }
@@ -108,14 +108,6 @@ final class ObjectWriter: Sendable {
 
   private func removal() -> PendingRemoval {
     PendingRemoval(inode: inode, object: object, pageCount: state.withLock { $0.joinedPageCount })
-  }
-
-  /// Takes back what joined the index, after a failure.
-  func discardPages(_ session: IndexSession) throws {
-    let removal = removal()
-    guard removal.pageCount > 0 else { return }
-    try session.removeRows(of: removal)
-    try session.removePending(inode)
   }
 
   /// The pages that have not joined yet; called in the operation that links the file.

@@ -84,6 +84,7 @@ struct Inode: Sendable {
     default: throw MalformedBytes()
     }
     try reader.finish()
+    if case .inline = content, byteCount > UInt64(VaultFormat.inlineLimit) { throw MalformedBytes() }
     if case .object(let object) = content {
       guard VaultFormat.blockSizeExponents.contains(object.blockSizeExponent), byteCount <= 1 << 62 else {
         throw MalformedBytes()

@@ -106,6 +106,13 @@ extension IndexSession {
     return result
   }
 
+  /// Removes what an import that failed has stored, and its mark.
+  func takeApart(_ inode: InodeNumber) throws {
+    guard let bytes = try value(.pending, rowKeys.pending(inode)) else { return }
+    try removeRows(of: PendingRemoval(decoding: bytes))
+    try removePending(inode)
+  }
+
   /// Removes the rows of something that no name leads to.
   func removeRows(of removal: PendingRemoval) throws {
     for page in 0..<removal.pageCount { try remove(.map, rowKeys.mapPage(removal.inode, page)) }

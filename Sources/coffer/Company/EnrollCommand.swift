@@ -33,8 +33,12 @@ struct EnrollCommand: AsyncParsableCommand {
     let pinned = try pinCertificate.map { try FileSystem().open($0, .readOnly).contents(limit: 64 << 10) }
     let container = try options.open()
     defer { try? container.close() }
+    // Asked before the code is spent.
     guard case .notEnrolled = container.enrolment else {
       throw Failure.cannotCreate("this vault belongs to a company already")
+    }
+    guard !container.isReadOnly else {
+      throw Failure(code: 65, text: "a vault that cannot be changed cannot join a company")
     }
     let (enrolment, key) = try await PolicyClient().enroll(url: url, code: code, pinnedCertificate: pinned)
     try container.enrol(enrolment, deviceKey: key)

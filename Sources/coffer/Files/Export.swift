@@ -15,18 +15,24 @@ struct Export {
       return try writeFile(path, named: name, in: folder)
     }
     guard recursive else { throw Failure.usage("it is a folder; use -r") }
-    var target = folder
-    if let name {
-      // Readable while it is filled; its own permissions come at the end.
-      try files.makeDirectory(name, permissions: 0o700, in: folder)
-      target = try files.open(name, [.directory, .noFollow], in: folder)
-    }
-    for entry in try container.list(path) {
-      try write(path.appending(entry.name), named: entry.name, in: target, recursive: true)
-    }
-    if name != nil {
+    guard let name else { return try writeEntries(of: path, in: folder) }
+    // Open to its owner while it is filled; its own permissions come at the end.
+    let isNew = try files.makeDirectory(name, permissions: 0o700, in: folder)
+    do {
+      let target = try files.open(name, [.directory, .noFollow], in: folder)
+      try writeEntries(of: path, in: target)
       try target.setPermissions(attributes.permissions & 0o777)
       try target.setModified(attributes.modified)
+    } catch {
+      // A refusal leaves nothing: folders that got no file go again.
+      if isNew { _ = try? files.removeDirectory(name, in: folder) }
+      throw error
+    }
+  }
+
+  private func writeEntries(of path: VaultPath, in folder: OwnedDescriptor) throws {
+    for entry in try container.list(path) {
+      try write(path.appending(entry.name), named: entry.name, in: folder, recursive: true)
     }
   }
 

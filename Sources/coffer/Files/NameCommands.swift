@@ -71,7 +71,7 @@ struct RemoveCommand: ParsableCommand {
     try options.withContainer { container in
       for path in paths {
         if recursive {
-          try container.removeRecursively(path, control: Transfer(total: nil).control)
+          try container.removeRecursively(path, control: TransferControl(isCancelled: { Interrupts.wasInterrupted }))
           continue
         }
         guard try container.attributes(at: path).kind == .file else { throw Failure.usage("it is a folder; use -r") }

@@ -19,7 +19,7 @@ final class TreeImport {
 
   func store(_ path: String, at target: VaultPath, recursive: Bool) throws {
     // A link that a person names is followed, as the familiar tools do.
-    let descriptor = try files.open(path, [.readOnly, .nonBlocking])
+    let descriptor = try files.open(path, .readOnly)
     let status = try descriptor.status()
     switch status.kind {
     case .directory:

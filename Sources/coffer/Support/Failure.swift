@@ -38,7 +38,7 @@ struct Failure: Error {
       self.init(code: code, text: error.description)
     case let error as InvalidName: self.init(code: 64, text: error.description)
     case let error as SystemError:
-      self.init(code: error.isAbsent ? 66 : error.isFull ? 73 : 74, text: error.description)
+      self.init(code: Self.code(error), text: error.description)
     case let error as KeyStoreError: self.init(code: 74, text: error.description)
     case is ValidationError, is ExitCode, is CleanExit: return nil
     default:
@@ -51,6 +51,11 @@ struct Failure: Error {
   init(code: Int32, text: String) {
     self.code = code
     self.text = text
+  }
+
+  private static func code(_ error: SystemError) -> Int32 {
+    if error.isInterrupt { return 130 }
+    return error.isAbsent ? 66 : error.isFull ? 73 : 74
   }
 
   private static func code(_ category: ContainerError.Category) -> Int32 {
@@ -75,7 +80,7 @@ struct Failure: Error {
     case .unsigned, .notAuthentic, .executableChanged, .installedFromOtherTeam, .approvedForOtherTeam, .exposedKey: 77
     case .outdatedDecision: 75
     case .incompleteContent: 74
-    case .system(let error): error.isAbsent ? 66 : error.isFull ? 73 : 74
+    case .system(let error): code(error)
     }
   }
 }

@@ -28,11 +28,21 @@ struct GlobalOptions: ParsableArguments {
     }
   }
 
-  var keys: FileKeyStore {
-    let path =
-      keyStore ?? Environment["COFFER_KEY_STORE"]
+  private var keyStorePath: String {
+    keyStore ?? Environment["COFFER_KEY_STORE"]
       ?? Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/keys"
-    return FileKeyStore(path: path)
+  }
+
+  var keys: FileKeyStore { FileKeyStore(path: keyStorePath) }
+
+  /// A copy of the vault's folder must not carry the device's secret with it.
+  func requireKeyStoreOutsideVault() throws {
+    func components(_ path: String) -> [String] {
+      URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().pathComponents
+    }
+    guard try !components(keyStorePath).starts(with: components(vaultPath)) else {
+      throw Failure.usage("the key store must be outside the vault's folder; choose another --key-store")
+    }
   }
 
   /// Opens the vault, asking for the passcode.
@@ -53,6 +63,7 @@ struct GlobalOptions: ParsableArguments {
     do {
       let result = try body(container)
       try container.close()
+      if let warning = container.warning { Output.note(warning) }
       return result
     } catch {
       // What was done before the failure stays done; the failure is what the person must hear of.

@@ -1,8 +1,16 @@
 internal import CofferSystem
 internal import Foundation
+internal import Synchronization
 
 /// Results go to standard output, everything else to standard error.
 enum Output {
+  private static let failure = Mutex<SystemError?>(nil)
+
+  /// Throws where a result could not be written, so that a full disk is not taken for success.
+  static func finish() throws {
+    if let error = failure.withLock({ $0 }) { throw error }
+  }
+
   static func line(_ text: String) { write(Array(text.utf8) + [10]) }
 
   /// A line that holds a name: bytes as they are for a program, with control characters made visible for a person.
@@ -29,7 +37,10 @@ enum Output {
   }
 
   private static func write(_ bytes: [UInt8]) {
-    // A reader that went away (a closed pipe) needs no more.
-    try? OwnedDescriptor.standardOutput.writeAll(bytes)
+    do {
+      try OwnedDescriptor.standardOutput.writeAll(bytes)
+    } catch {
+      failure.withLock { $0 = error }
+    }
   }
 }
