@@ -1,4 +1,5 @@
 import CofferFiles
+import CofferKeys
 import CofferSystem
 import CofferTestSupport
 import CofferVault
@@ -85,6 +86,43 @@ import Testing
     #expect(try vault.list(.root).isEmpty)
     try vault.close()
     #expect(try TamperTests.objects(fixture.vaultPath).isEmpty)
+  }
+
+  @Test func `a crash during an import that others commit beside leaves no object`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    // As many objects as fit between two commits, and one of many chunks.
+    for number in 0..<62 {
+      try vault.importFile(fixture.source([UInt8](repeating: 1, count: 5000)), to: VaultPath("f\(number)"))
+    }
+    let copied = Mutex(false)
+    let control = TransferControl(
+      progress: { _ in
+        copied.withLock { copied in
+          if copied { return }
+          copied = true
+          #expect(throws: Never.self) {
+            try vault.commit()
+            // What a crash at this moment leaves.
+            try FileManager.default.createDirectory(
+              atPath: fixture.folder("crashed"), withIntermediateDirectories: false,
+              attributes: [.posixPermissions: 0o700])
+            for name in ["vault", "keys"] {
+              try FileManager.default.copyItem(atPath: fixture.folder(name), toPath: fixture.folder("crashed/\(name)"))
+            }
+          }
+        }
+      })
+    let large = try fixture.source([UInt8](repeating: 2, count: 5_000_000))
+    try vault.importFile(large, to: VaultPath("large"), control: control)
+    try vault.close()
+    #expect(try TamperTests.objects(fixture.folder("crashed/vault")).count == 63)
+    let crashed = try Vault.open(
+      at: fixture.folder("crashed/vault"), keyStore: FileKeyStore(path: fixture.folder("crashed/keys")),
+      passcode: { VaultFixture.passcode() })
+    #expect(try crashed.list(.root).count == 62)
+    try crashed.close()
+    #expect(try TamperTests.objects(fixture.folder("crashed/vault")).count == 62)
   }
 
   @Test func `a source that changes its size is not stored`() throws {
