@@ -6,7 +6,7 @@ import CofferTestSupport
 import CofferVault
 
 /// A vault in a temporary folder, with the cheapest derivation that is accepted.
-final class VaultFixture {
+final class VaultFixture: Sendable {
   let folder: TemporaryFolder
   var vaultPath: String { folder("vault") }
   let keyStore: FileKeyStore
