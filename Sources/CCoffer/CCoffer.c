@@ -4,6 +4,7 @@
 #define __STDC_WANT_LIB_EXT1__ 1
 #include "CCoffer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,16 @@ int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
 int coffer_sync_data(int descriptor) { return fcntl(descriptor, F_FULLFSYNC); }
 int coffer_sync(int descriptor) { return fcntl(descriptor, F_FULLFSYNC); }
 static int forbid_debuggers(void) { return 0; }
+int coffer_open_unnamed(int directory, mode_t mode) {
+  (void)directory, (void)mode;
+  errno = ENOTSUP;
+  return -1;
+}
+int coffer_link_unnamed(int descriptor, int directory, const char *name) {
+  (void)descriptor, (void)directory, (void)name;
+  errno = ENOTSUP;
+  return -1;
+}
 #else
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -29,6 +40,14 @@ int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
 }
 int coffer_sync_data(int descriptor) { return fdatasync(descriptor); }
 int coffer_sync(int descriptor) { return fsync(descriptor); }
+int coffer_open_unnamed(int directory, mode_t mode) {
+  return openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+}
+int coffer_link_unnamed(int descriptor, int directory, const char *name) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
+}
 static int forbid_debuggers(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 int coffer_pidfd_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 int coffer_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {

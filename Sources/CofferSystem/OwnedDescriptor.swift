@@ -38,6 +38,23 @@ public final class OwnedDescriptor: Sendable {
     }
   }
 
+  /// Waits until a read would give bytes or the end; `false` when the time is over.
+  public func waitUntilReadable(milliseconds: Int32) throws(SystemError) -> Bool {
+    var request = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+    let count = poll(&request, 1, milliseconds)
+    if count < 0 && errno != EINTR { throw .last("poll") }
+    return count > 0
+  }
+
+  /// Reads once; nil where a descriptor that does not block has nothing yet, 0 at the end.
+  public func readAvailable(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
+    do {
+      return try read(into: buffer)
+    } catch  where error.code == EAGAIN {
+      return nil
+    }
+  }
+
   /// Reads until `buffer` is full or the file ends; returns how many bytes.
   public func readFully(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
     var filled = 0

@@ -10,14 +10,18 @@ internal import CCoffer
 /// it, and overwritten when the last reference goes.
 public final class SecretBytes: Sendable, CustomStringConvertible, CustomReflectable {
   public let count: Int
+  private static let pageSize = sysconf(Int32(_SC_PAGESIZE))
+  private let capacity: Int
   private nonisolated(unsafe) let storage: UnsafeMutableRawPointer
 
   /// A buffer of `count` bytes that `fill` writes once.
   public init(count: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
     self.count = count
-    storage = UnsafeMutableRawPointer.allocate(byteCount: max(count, 1), alignment: 16)
-    memset(storage, 0, max(count, 1))
-    mlock(storage, max(count, 1))
+    // Whole pages of its own: locking and unlocking work on pages, and must not touch another secret's.
+    capacity = (max(count, 1) + Self.pageSize - 1) / Self.pageSize * Self.pageSize
+    storage = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: Self.pageSize)
+    memset(storage, 0, capacity)
+    mlock(storage, capacity)
     try fill(UnsafeMutableRawBufferPointer(start: storage, count: count))
   }
 
@@ -27,8 +31,8 @@ public final class SecretBytes: Sendable, CustomStringConvertible, CustomReflect
   }
 
   deinit {
-    coffer_zero(storage, max(count, 1))
-    munlock(storage, max(count, 1))
+    coffer_zero(storage, capacity)
+    munlock(storage, capacity)
     storage.deallocate()
   }
 

@@ -34,18 +34,18 @@ extension Vault {
       let isNew = try files.status(of: path) == nil
       try files.makeDirectories(path)
       let folder = VaultFolder(files: files, path: path, descriptor: try files.open(path, .directory))
-      guard try files.names(in: folder.descriptor).isEmpty else { throw VaultError.folderNotEmpty }
+      try requireEmpty(folder)
+      // From here on nobody else makes a vault here, and what is taken away after a failure is this call's own.
+      let lock = try takeLock(in: folder)
+      try requireEmpty(folder)
+      removeLeftovers(in: folder)
       do {
         return try make(
-          id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, time: time)
+          id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, lock: lock, time: time)
       } catch {
         try? keyStore.removeAll(of: id)
-        for name in [
-          VaultFormat.description, VaultFormat.keybag, VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.lock,
-        ] {
-          _ = try? files.unlink(name, in: folder.descriptor)
-        }
-        _ = try? files.removeDirectory(VaultFormat.objects, in: folder.descriptor)
+        removeLeftovers(in: folder)
+        _ = try? files.unlink(VaultFormat.lock, in: folder.descriptor)
         if isNew { _ = try? files.removeDirectory(path) }
         throw error
       }
@@ -54,11 +54,30 @@ extension Vault {
     }
   }
 
+  /// What a creation makes before the description. A folder that holds only these was left by one that was interrupted.
+  private static let unfinished = [
+    VaultFormat.keybag, VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal",
+    VaultFormat.objects,
+  ]
+
+  private static func requireEmpty(_ folder: VaultFolder) throws {
+    let own = Set((unfinished + [VaultFormat.lock]).map { Array($0.utf8) })
+    for name in try folder.files.names(in: folder.descriptor) where !own.contains(name) {
+      throw VaultError.folderNotEmpty
+    }
+  }
+
+  private static func removeLeftovers(in folder: VaultFolder) {
+    for name in unfinished + [VaultFormat.description] where name != VaultFormat.objects {
+      _ = try? folder.files.unlink(name, in: folder.descriptor)
+    }
+    _ = try? folder.files.removeDirectory(VaultFormat.objects, in: folder.descriptor)
+  }
+
   private static func make(
     _ id: VaultID, in folder: VaultFolder, keyStore: any KeyStore, passcode: SecretBytes,
-    derivation: PasscodeDerivation, time: any TimeSource
+    derivation: PasscodeDerivation, lock: OwnedDescriptor, time: any TimeSource
   ) throws -> Vault {
-    let lock = try takeLock(in: folder)
     let secret = SecretKey().secretBytes
     try keyStore.write(secret, as: .deviceSecret, of: id)
     let description = VaultDescription(id: id)
@@ -76,7 +95,7 @@ extension Vault {
     try folder.files.replaceDurably(VaultFormat.keybag, in: folder.descriptor, with: keybagBytes)
     let anchor = Anchor(
       branch: root.branch, generation: root.generation, rootDigest: root.digest,
-      keybagDigest: Digest.sha256(keybagBytes))
+      keybagDigest: Digest.sha256(keybagBytes), isBound: false)
     try keyStore.write(anchor.secretBytes, as: .anchor, of: id)
     // Last: a folder without it is not a vault, whatever else a crash left there.
     try folder.files.replaceDurably(VaultFormat.description, in: folder.descriptor, with: description.bytes)

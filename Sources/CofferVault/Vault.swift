@@ -25,9 +25,8 @@ public final class Vault: Sendable {
     var pins: [InodeNumber: Int] = [:]
     /// Unlinked while somebody reads them; removed when the last reader is done.
     var pinnedRemovals: [InodeNumber: PendingRemoval] = [:]
-    /// Rows are gone from the open transaction; objects go once it is committed.
-    var unlinked: [PendingRemoval] = []
     var isClosed = false
+    var isBound: Bool?
   }
 
   init(
@@ -43,9 +42,11 @@ public final class Vault: Sendable {
     index = try Index(at: folder.path + "/" + VaultFormat.index, keys: keys, vault: description.id)
     objects = try ObjectStore(
       files: folder.files, vaultFolder: folder.descriptor, rowKeys: RowKeys(metadataKey: keys.metadata))
-    isReadOnly = try !Vault.isCurrent(
-      index.read { $0.committed }, keybagDigest: keybagDigest,
-      anchor: keyStore.read(.anchor, of: description.id))
+    let anchor = try keyStore.read(.anchor, of: description.id).flatMap { bytes in
+      try? Anchor(decoding: bytes.withUnsafeBytes { Array($0) })
+    }
+    isReadOnly = try !Vault.isCurrent(index.read { $0.committed }, keybagDigest: keybagDigest, anchor: anchor)
+    state.withLock { $0.isBound = anchor?.isBound }
     if !isReadOnly { try recover() }
   }
 
@@ -55,27 +56,40 @@ public final class Vault: Sendable {
   /// the anchor in the key store.
   public func commit() throws(VaultError) {
     try VaultError.catching {
-      try commitIndex()
-      let unlinked = state.withLock { state in
-        defer { state.unlinked = [] }
-        return state.unlinked
-      }
-      guard !unlinked.isEmpty else { return }
-      for removal in unlinked { if let object = removal.object { try objects.remove(object.number) } }
+      let removals = try commitIndex()
+      guard !removals.isEmpty else { return }
+      for removal in removals { if let object = removal.object { try objects.remove(object.number) } }
       // The marks go with the next commit: a crash before it removes the objects once more, which does nothing.
-      try index.perform { session in
-        for removal in unlinked where removal.object != nil { try session.removePending(removal.inode) }
-      }
+      try index.perform { session in for removal in removals { try session.removePending(removal.inode) } }
     }
   }
 
-  private func commitIndex() throws {
-    try objects.syncFolders()
-    guard let root = try index.commit() else { return }
-    try keyStore.write(
-      Anchor(
-        branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: keybagDigest
-      ).secretBytes, as: .anchor, of: id)
+  /// Returns what the commit removed, and whose objects can go now.
+  private func commitIndex() throws -> [PendingRemoval] {
+    guard let (root, removals) = try index.commit(prepare: { try objects.syncFolders() }) else { return [] }
+    try writeAnchor(root)
+    return removals
+  }
+
+  private func writeAnchor(_ root: CommittedRoot) throws {
+    let anchor = Anchor(
+      branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: keybagDigest,
+      isBound: state.withLock { $0.isBound } ?? true)
+    try keyStore.write(anchor.secretBytes, as: .anchor, of: id)
+  }
+
+  /// Whether the key store says that the vault belongs to somebody beside its owner; nil where the key store's word is
+  /// missing, which a program must take as *yes*.
+  public var isBound: Bool? { state.withLock { $0.isBound } }
+
+  /// Remembers in the key store, beside the vault's newest state, that the vault belongs to somebody beside its owner.
+  /// Nothing takes it back.
+  public func bind() throws(VaultError) {
+    try VaultError.catching {
+      guard !isReadOnly else { throw VaultError.olderThanAnchor }
+      state.withLock { $0.isBound = true }
+      try writeAnchor(index.read { $0.committed })
+    }
   }
 
   /// Commits, and gives the vault back to others. Nothing can be done with it afterwards.
@@ -92,21 +106,21 @@ public final class Vault: Sendable {
       }
       if !isReadOnly {
         try commit()
-        try commitIndex()
+        _ = try commitIndex()
       }
     }
   }
 
   // MARK: Changing
 
-  /// Runs one change of names or attributes: all of it or nothing.
+  /// Runs one change of names or attributes: all of it or nothing. What it throws was not applied.
   func change<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
     guard !isReadOnly else { throw .olderThanAnchor }
     return try VaultError.catching {
-      let (result, operations) = try index.perform { session in (try body(session), session.operationCount) }
-      // Bounds what a crash undoes and what a transaction holds.
-      if operations >= 1000 { try commit() }
-      return result
+      // Bounds what a crash undoes and what a transaction holds. Before the operation, not behind it: a commit that
+      // fails must not look like an operation that failed.
+      if try index.read({ $0.hasChanges && $0.operationCount >= 1000 }) { try commit() }
+      return try index.perform(body)
     }
   }
 
@@ -119,15 +133,13 @@ public final class Vault: Sendable {
   /// Takes apart an inode whose last name is gone; called within the operation that removed the name.
   func discard(_ inode: Inode, in session: IndexSession) throws {
     let removal = PendingRemoval(inode)
-    let isPinned = state.withLock { state in
-      guard state.pins[inode.number] != nil else { return false }
-      state.pinnedRemovals[inode.number] = removal
-      return true
+    if state.withLock({ $0.pins[inode.number] != nil }) {
+      try session.addPending(removal)
+      session.afterOperation { self.state.withLock { $0.pinnedRemovals[inode.number] = removal } }
+    } else {
+      if removal.object != nil { try session.addPending(removal) }
+      try finish(removal, in: session)
     }
-    if isPinned || removal.object != nil { try session.addPending(removal) }
-    if isPinned { return }
-    try session.removeRows(of: removal)
-    if removal.object != nil { state.withLock { $0.unlinked.append(removal) } }
   }
 
   /// Keeps an inode's rows and object while a snapshot reads them.
@@ -149,7 +161,7 @@ public final class Vault: Sendable {
     if removal.object == nil {
       try session.removePending(removal.inode)
     } else {
-      state.withLock { $0.unlinked.append(removal) }
+      session.removeObjectAfterCommit(removal)
     }
   }
 
@@ -162,12 +174,9 @@ public final class Vault: Sendable {
     try commit()
   }
 
-  private static func isCurrent(_ root: CommittedRoot, keybagDigest: [UInt8], anchor: SecretBytes?) throws -> Bool {
-    guard let bytes = anchor, let anchor = try? Anchor(decoding: bytes.withUnsafeBytes { Array($0) }) else {
-      // The secret is there and the anchor is not: someone took it away.
-      return false
-    }
-    guard anchor.branch == root.branch, anchor.keybagDigest == keybagDigest else { return false }
+  private static func isCurrent(_ root: CommittedRoot, keybagDigest: [UInt8], anchor: Anchor?) -> Bool {
+    // The secret is there and the anchor is not: someone took it away.
+    guard let anchor, anchor.branch == root.branch, anchor.keybagDigest == keybagDigest else { return false }
     if root.generation == anchor.generation { return root.digest == anchor.rootDigest }
     return root.generation > anchor.generation
   }

@@ -18,7 +18,7 @@ extension VaultError {
     case let error as DatabaseError:
       switch error.resultCode {
       case .SQLITE_FULL: return .full
-      case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_SCHEMA: return .damaged(what: "the index")
+      case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_SCHEMA, .SQLITE_TOOBIG: return .damaged(what: "the index")
       case .SQLITE_BUSY, .SQLITE_LOCKED: return .inUse(holder: nil)
       default: return .database(error.extendedResultCode.rawValue)
       }

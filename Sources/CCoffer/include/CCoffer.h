@@ -28,6 +28,12 @@ int coffer_forbid_core_dumps(void);
 int coffer_open(const char *path, int flags, mode_t mode);
 int coffer_open_at(int directory, const char *path, int flags, mode_t mode);
 
+/// Opens a new file without a name in a directory (O_TMPFILE); ENOTSUP where the system has none.
+int coffer_open_unnamed(int directory, mode_t mode);
+
+/// Gives such a file a name, without replacing one.
+int coffer_link_unnamed(int descriptor, int directory, const char *name);
+
 /// futimens that leaves the time of last access (UTIME_OMIT is a macro that Swift does not see).
 int coffer_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 

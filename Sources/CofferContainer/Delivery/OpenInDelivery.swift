@@ -2,8 +2,9 @@ public import CofferSystem
 
 /// Open-In: gives an app a copy of its own, in its Inbox, complete or not at all.
 ///
-/// The copy is written under a hidden random name beside its place, made durable, and gets its own name last, after a
-/// final look at whether what was decided still holds. A name that is taken is never replaced: the copy is numbered.
+/// The copy is written without a name (where the system cannot, under a hidden random one), made durable, and gets its
+/// name last, after a final look at whether what was decided still holds. Until then the app cannot open it, and a crash
+/// leaves nothing. A name that is taken is never replaced: the copy is numbered.
 public struct OpenInDelivery: Sendable {
   private let files: FileSystem
   private static let bufferSize = 256 << 10
@@ -25,14 +26,13 @@ public struct OpenInDelivery: Sendable {
   ) throws -> [UInt8] {
     guard FileName.isValid(name) else { throw AppError.invalidFileName }
     let inbox = try container.openInbox()
-    let temporary = ".\(Randomness.bytes(16).hexadecimal)"
     let delivered: [UInt8]
     do {
-      try write(content, to: temporary, in: inbox)
+      let staged = try StagedFile(in: inbox, files: files)
+      try write(content, to: staged.descriptor)
       guard try stillCurrent() else { throw AppError.outdatedDecision }
-      delivered = try place(temporary, named: name, in: inbox)
+      delivered = try place(staged, named: name)
     } catch {
-      _ = try? files.unlink(temporary, in: inbox)
       throw AppError.wrapping(error)
     }
     try AppError.catching { () throws(SystemError) in try inbox.sync() }
@@ -40,8 +40,7 @@ public struct OpenInDelivery: Sendable {
   }
 
   /// Writes a complete, durable copy that nobody may write to.
-  private func write(_ content: some ContentReader, to name: String, in inbox: OwnedDescriptor) throws {
-    let file = try files.open(name, [.writeOnly, .createNew], permissions: 0o600, in: inbox)
+  private func write(_ content: some ContentReader, to file: OwnedDescriptor) throws {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferSize, alignment: 4096)
     defer {
       overwrite(buffer)
@@ -60,10 +59,10 @@ public struct OpenInDelivery: Sendable {
   }
 
   /// Gives the copy the first name that is free.
-  private func place(_ temporary: String, named name: [UInt8], in inbox: OwnedDescriptor) throws -> [UInt8] {
+  private func place(_ staged: StagedFile, named name: [UInt8]) throws -> [UInt8] {
     for number in 1...Self.numberLimit {
       let candidate = number == 1 ? name : FileName.numbered(name, number)
-      if try files.renameWithoutReplacing(temporary, to: candidate, in: inbox) { return candidate }
+      if try staged.publish(as: candidate) { return candidate }
     }
     throw AppError.alreadyExists
   }

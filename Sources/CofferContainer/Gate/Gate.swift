@@ -19,6 +19,8 @@ final class Gate: Sendable {
   private let vault: Vault
   private let keyStore: any KeyStore
   private let time: any TimeSource
+  /// Held while the enrolment is changed, so that no older state is stored over a newer one.
+  private let changing = Mutex(())
   private let current: Mutex<EnrolmentState>
   private let lastWarning = Mutex<String?>(nil)
 
@@ -50,7 +52,7 @@ final class Gate: Sendable {
       let context = DecisionContext(
         now: moment, policyAge: enrolment.age(now: moment), isDeviceUnlocked: true, osVersion: Self.systemVersion)
       let decision = decide(request, policy: enrolment.policy, context: context)
-      try observe(enrolment, moment)
+      observe(moment)
       if let warning = decision.warning { lastWarning.withLock { $0 = warning } }
       guard decision.isPermitted else { throw ContainerError(refusal: decision) }
     }
@@ -58,19 +60,23 @@ final class Gate: Sendable {
 
   /// Joins a company. Throws where the vault belongs to one.
   func enrol(_ enrolment: Enrolment, deviceKey: SigningKey) throws {
-    guard case .notEnrolled = state else {
-      throw ContainerError(.cannotCreate, "this vault belongs to a company already")
+    try changing.withLock { _ in
+      guard case .notEnrolled = state else {
+        throw ContainerError(.cannotCreate, "this vault belongs to a company already")
+      }
+      try vault.setSetting(Self.deviceKeySetting, to: deviceKey.seed.withUnsafeBytes { Array($0) })
+      try store(enrolment)
     }
-    try vault.setSetting(Self.deviceKeySetting, to: deviceKey.seed.withUnsafeBytes { Array($0) })
-    try store(enrolment)
   }
 
   /// Takes a newer state of the enrolment.
   func update(_ enrolment: Enrolment) throws {
-    guard case .enrolled(let held) = state, enrolment.isNotOlder(than: held.anchor) else {
-      throw ContainerError(refusal: .withoutPolicy)
+    try changing.withLock { _ in
+      guard case .enrolled(let held) = state, enrolment.isNotOlder(than: held.anchor) else {
+        throw ContainerError(refusal: .withoutPolicy)
+      }
+      try store(enrolment)
     }
-    try store(enrolment)
   }
 
   func deviceKey() throws -> SigningKey {
@@ -78,24 +84,33 @@ final class Gate: Sendable {
     return try SigningKey(seed: seed.withUnsafeBytes { SecretBytes(copying: $0) })
   }
 
-  /// Vault first, then the anchor: a crash between leaves a vault that is newer than its anchor, which is no harm.
+  /// Vault first, then the key store: a crash between leaves a vault that is newer than its anchor, which is no harm.
   private func store(_ enrolment: Enrolment) throws {
     try vault.setSetting(Self.enrolmentSetting, to: Array(try JSONEncoder().encode(enrolment)))
     try vault.commit()
+    // Stored is decided: whatever fails now, this process does not go on as if nothing had been.
+    current.withLock { $0 = .enrolled(enrolment) }
+    try Self.anchor(enrolment, vault, keyStore)
+  }
+
+  private static func anchor(_ enrolment: Enrolment, _ vault: Vault, _ keyStore: any KeyStore) throws {
+    if vault.isBound != true { try vault.bind() }
     let anchor = Array(try JSONEncoder().encode(enrolment.anchor))
     do {
-      try keyStore.write(
-        anchor.withUnsafeBytes { SecretBytes(copying: $0) }, as: .enrolment, of: vault.id)
+      try keyStore.write(anchor.withUnsafeBytes { SecretBytes(copying: $0) }, as: .enrolment, of: vault.id)
     } catch {
       throw ContainerError(.inputOutput, error.description)
     }
-    current.withLock { $0 = .enrolled(enrolment) }
   }
 
-  /// Keeps the highest time seen, so that a clock that is set back does not make the policy younger.
-  private func observe(_ enrolment: Enrolment, _ moment: Int64) throws {
-    guard moment - enrolment.seenTime >= Self.observationStep, !vault.isReadOnly else { return }
-    try store(enrolment.observing(now: moment))
+  /// Keeps the highest time seen, so that a clock that is set back does not make the policy younger. A disk that is full
+  /// must not change a decision, so a failure here waits for the next time.
+  private func observe(_ moment: Int64) {
+    guard !vault.isReadOnly else { return }
+    changing.withLock { _ in
+      guard case .enrolled(let held) = state, moment - held.seenTime >= Self.observationStep else { return }
+      try? store(held.observing(now: moment))
+    }
   }
 
   private static func load(_ vault: Vault, _ keyStore: any KeyStore) throws -> EnrolmentState {
@@ -106,17 +121,22 @@ final class Gate: Sendable {
       throw ContainerError(.inputOutput, error.description)
     }
     let stored = try vault.setting(enrolmentSetting)
-    if anchorBytes == nil && stored == nil { return .notEnrolled }
-    guard let stored, let enrolment = try? JSONDecoder().decode(Enrolment.self, from: Data(stored)) else {
-      return .policyMissing
+    guard let stored else {
+      // The vault's own anchor says whether there was a company: neither an older copy of the vault nor a key store
+      // without the file un-enrols.
+      return anchorBytes == nil && vault.isBound == false ? .notEnrolled : .policyMissing
     }
-    if let anchorBytes {
-      guard
-        let anchor = try? JSONDecoder().decode(
-          Enrolment.Anchor.self, from: anchorBytes.withUnsafeBytes { Data($0) }),
-        enrolment.isNotOlder(than: anchor)
-      else { return .policyMissing }
+    guard let enrolment = try? JSONDecoder().decode(Enrolment.self, from: Data(stored)) else { return .policyMissing }
+    guard let anchorBytes else {
+      // A present vault knows better than a key store that lost its word; an older copy does not.
+      if vault.isReadOnly { return .policyMissing }
+      try anchor(enrolment, vault, keyStore)
+      return .enrolled(enrolment)
     }
+    guard
+      let anchor = try? JSONDecoder().decode(Enrolment.Anchor.self, from: anchorBytes.withUnsafeBytes { Data($0) }),
+      enrolment.isNotOlder(than: anchor)
+    else { return .policyMissing }
     return .enrolled(enrolment)
   }
 

@@ -17,22 +17,13 @@ extension Vault {
         try self.checkTarget(path, replacing: replacing, session)
         return session.newInodeNumber()
       }
-      let start = try self.readStart(of: source)
+      let start = try SourceReader.start(of: source, control: control)
       if control.isCancelled() { throw VaultError.cancelled }
       if start.count <= VaultFormat.inlineLimit {
         return try self.storeInline(start, number, source, path, replacing: replacing, control)
       }
       return try self.storeObject(start, number, source, path, replacing: replacing, control)
     }
-  }
-
-  /// The first bytes, one more than fit into a record.
-  private func readStart(of source: ImportSource) throws -> [UInt8] {
-    let buffer = TransferBuffer(count: VaultFormat.inlineLimit + 1)
-    let count =
-      source.byteCount == nil
-      ? try source.descriptor.readFully(into: buffer.bytes) : try source.descriptor.readFully(at: 0, into: buffer.bytes)
-    return Array(buffer.bytes[..<count])
   }
 
   private func storeInline(
@@ -68,8 +59,9 @@ extension Vault {
           number, cipher, source, byteCount: byteCount, content: .object(object), path, replacing: replacing, session)
       }
     } catch {
-      // The object first: while the mark is there, the next opening does what fails here.
-      try objects.remove(object.number)
+      // Nothing names it, for a change that throws was not applied. While the mark is there, the next opening does
+      // what fails here.
+      try? objects.remove(object.number)
       try? change { session in try session.takeApart(number) }
       throw error
     }
@@ -79,15 +71,18 @@ extension Vault {
   /// crash leaves nothing. Only so many may be unknown to the last commit, because that is how far an opening after a
   /// crash looks for leftovers.
   private func reserveObject(for inode: InodeNumber, blockSizeExponent: UInt8) throws -> ObjectReference {
-    let (object, uncommitted) = try change { session in
-      let number = session.root.nextObject
+    let uncommitted = try look { $0.root.nextObject - $0.committedNextObject }
+    // Some are left for other threads that ask at the same moment.
+    if uncommitted >= VaultFormat.uncommittedObjects - 16 { try commit() }
+    return try change { session in
+      let object = ObjectReference(number: session.root.nextObject, blockSizeExponent: blockSizeExponent)
+      guard object.number - session.committedNextObject < VaultFormat.uncommittedObjects else {
+        throw VaultError.inUse(holder: nil)
+      }
       session.root.nextObject += 1
-      let object = ObjectReference(number: number, blockSizeExponent: blockSizeExponent)
       try session.addPending(PendingRemoval(inode: inode, object: object, pageCount: 0))
-      return (object, number - session.committedNextObject)
+      return object
     }
-    if uncommitted + 1 >= VaultFormat.uncommittedObjects { try commit() }
-    return object
   }
 
   private func checkTarget(_ path: VaultPath, replacing: Bool, _ session: IndexSession) throws {

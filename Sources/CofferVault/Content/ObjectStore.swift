@@ -17,30 +17,42 @@ final class ObjectStore: Sendable {
 
   /// Makes the empty object `number`. A file that a crash left under its name is replaced.
   func create(_ number: UInt64) throws -> OwnedDescriptor {
-    let (folder, path) = rowKeys.objectPath(number)
-    if try files.makeDirectory(folder, in: root) { _ = unsynced.withLock { $0.insert("") } }
-    try files.unlink(path, in: root)
-    let object = try files.open(path, [.readWrite, .createNew, .noFollow], in: root)
-    _ = unsynced.withLock { $0.insert(folder) }
+    let place = rowKeys.objectPlace(number)
+    if try files.makeDirectory(place.folder, in: root) { _ = unsynced.withLock { $0.insert("") } }
+    let folder = try self.folder(place.folder)
+    try files.unlink(place.name, in: folder)
+    let object = try files.open(place.name, [.readWrite, .createNew, .noFollow], in: folder)
+    _ = unsynced.withLock { $0.insert(place.folder) }
     return object
   }
 
   func open(_ number: UInt64) throws -> OwnedDescriptor {
+    let place = rowKeys.objectPlace(number)
     do {
-      return try files.open(rowKeys.objectPath(number).path, [.readOnly, .noFollow], in: root)
-    } catch  where error.isAbsent {
+      // Not waiting: a fifo in its place would hold the reader up.
+      let object = try files.open(place.name, [.readOnly, .noFollow, .nonBlocking], in: folder(place.folder))
+      guard try object.status().kind == .file else { throw VaultError.damaged(what: "an object is no file") }
+      return object
+    } catch let error as SystemError where error.isAbsent {
       throw VaultError.damaged(what: "an object is missing")
     }
   }
 
   func remove(_ number: UInt64) throws {
-    try files.unlink(rowKeys.objectPath(number).path, in: root)
+    let place = rowKeys.objectPlace(number)
+    guard try files.status(of: place.folder, in: root) != nil else { return }
+    try files.unlink(place.name, in: folder(place.folder))
+  }
+
+  /// No part of the way may be a link: ciphertext is neither written nor removed elsewhere.
+  private func folder(_ name: String) throws -> OwnedDescriptor {
+    try files.open(name, [.directory, .noFollow], in: root)
   }
 
   /// Makes the names of new objects durable. Comes after their bytes and before the commit that refers to them.
   func syncFolders() throws {
     let folders = unsynced.withLock { $0 }
-    for folder in folders where !folder.isEmpty { try files.open(folder, .directory, in: root).sync() }
+    for folder in folders where !folder.isEmpty { try self.folder(folder).sync() }
     if folders.contains("") { try root.sync() }
     // Only what was synced is forgotten: a failure, or an object made meanwhile, leaves its folder here.
     unsynced.withLock { $0.subtract(folders) }

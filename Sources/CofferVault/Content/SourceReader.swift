@@ -6,6 +6,7 @@ internal import Synchronization
 final class SourceReader: Sendable {
   private let source: ImportSource
   private let runByteCount: Int
+  private let control: TransferControl
   private let state: Mutex<State>
 
   private struct State {
@@ -16,10 +17,38 @@ final class SourceReader: Sendable {
     var ended = false
   }
 
-  init(_ source: ImportSource, start: [UInt8], runs: BlockRuns) {
+  init(_ source: ImportSource, start: [UInt8], runs: BlockRuns, control: TransferControl) {
     self.source = source
+    self.control = control
     runByteCount = runs.byteCount
     state = Mutex(State(start: start))
+  }
+
+  /// The first bytes, one more than fit into a record.
+  static func start(of source: ImportSource, control: TransferControl) throws -> [UInt8] {
+    let buffer = TransferBuffer(count: VaultFormat.inlineLimit + 1)
+    let count =
+      source.byteCount == nil
+      ? try readStream(source, into: buffer.bytes, control: control)
+      : try source.descriptor.readFully(at: 0, into: buffer.bytes)
+    return Array(buffer.bytes[..<count])
+  }
+
+  /// Reads until `buffer` is full or the stream ends. A stream that has nothing yet is waited for, not blocked in, so
+  /// that an interrupt is heard.
+  private static func readStream(
+    _ source: ImportSource, into buffer: UnsafeMutableRawBufferPointer, control: TransferControl
+  ) throws -> Int {
+    var filled = 0
+    while filled < buffer.count {
+      if control.isCancelled() { throw VaultError.cancelled }
+      guard try source.descriptor.waitUntilReadable(milliseconds: 100) else { continue }
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+      guard let count = try source.descriptor.readAvailable(into: rest) else { continue }
+      if count == 0 { break }
+      filled += count
+    }
+    return filled
   }
 
   /// Reads the next run into `buffer`, which holds one whole run; nil at the end.
@@ -45,7 +74,7 @@ final class SourceReader: Sendable {
       state.start = []
       buffer.copyBytes(from: start)
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[start.count..<runByteCount])
-      let count = start.count + (try source.descriptor.readFully(into: rest))
+      let count = start.count + (try Self.readStream(source, into: rest, control: control))
       if count < runByteCount { state.ended = true }
       guard count > 0 else { return nil }
       defer { state.nextRun += 1 }

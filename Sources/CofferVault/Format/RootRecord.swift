@@ -5,7 +5,7 @@ internal import CofferSystem
 struct RootRecord: Equatable, Sendable {
   /// Rises by one with every commit.
   var generation: UInt64
-  /// Drawn at creation, and again when an older copy is accepted as the new truth.
+  /// Drawn at creation: a vault that went another way has another.
   var branch: [UInt8]
   var nextInode: UInt64
   /// The high-water mark of objects' numbers.
@@ -54,6 +54,8 @@ struct Anchor: Equatable {
   var rootDigest: [UInt8]
   /// SHA-256 of `keybag.json`.
   var keybagDigest: [UInt8]
+  /// The vault belongs to somebody beside its owner; see ``Vault/bind()``.
+  var isBound: Bool
 
   func encoded() -> [UInt8] {
     var writer = ByteWriter()
@@ -62,14 +64,16 @@ struct Anchor: Equatable {
     writer.write(generation)
     writer.write(fixed: rootDigest)
     writer.write(fixed: keybagDigest)
+    writer.write(UInt8(isBound ? 1 : 0))
     return writer.bytes
   }
 
-  init(branch: [UInt8], generation: UInt64, rootDigest: [UInt8], keybagDigest: [UInt8]) {
+  init(branch: [UInt8], generation: UInt64, rootDigest: [UInt8], keybagDigest: [UInt8], isBound: Bool) {
     self.branch = branch
     self.generation = generation
     self.rootDigest = rootDigest
     self.keybagDigest = keybagDigest
+    self.isBound = isBound
   }
 
   init(decoding bytes: [UInt8]) throws(MalformedBytes) {
@@ -79,6 +83,7 @@ struct Anchor: Equatable {
     generation = try reader.read()
     rootDigest = try reader.read(fixed: Digest.byteCount)
     keybagDigest = try reader.read(fixed: Digest.byteCount)
+    isBound = try reader.read(UInt8.self) != 0
     try reader.finish()
   }
 }

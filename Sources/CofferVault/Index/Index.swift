@@ -26,8 +26,7 @@ final class Index: Sendable {
     return try queue.inDatabase { db in
       let session = IndexSession(db: db, keys: keys, vault: vault, root: root, isNew: true)
       try session.operation { try firstRows(session) }
-      let committed = try session.commit()
-      return committed
+      return try session.commit().root
     }
   }
 
@@ -49,8 +48,16 @@ final class Index: Sendable {
   }
 
   /// Makes everything since the last commit durable; nil where nothing changed.
-  func commit() throws -> CommittedRoot? {
-    try queue.inDatabase { _ in session.hasChanges ? try session.commit() : nil }
+  ///
+  /// - Parameter prepare: makes durable what the rows refer to. It runs under the index's lock, so that no operation
+  ///   comes between it and the commit.
+  func commit(prepare: () throws -> Void) throws -> (root: CommittedRoot, removals: [PendingRemoval])? {
+    try queue.inDatabase { _ in
+      try session.requireUsable()
+      guard session.hasChanges else { return nil }
+      try prepare()
+      return try session.commit()
+    }
   }
 
   func close() throws { try queue.close() }

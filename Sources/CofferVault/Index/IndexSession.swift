@@ -20,7 +20,12 @@ final class IndexSession {
   private(set) var committedNextObject: UInt64
 
   private var buckets: [Int: Bucket] = [:]
-  private var verified: Set<Int> = []
+  private var verified = VerifiedRows()
+  /// Removed by operations of the open transaction: their objects go when it is committed, and stay when it is not.
+  private var removals: [PendingRemoval] = []
+  /// What the running operation wants done when it is applied.
+  private var operationRemovals: [PendingRemoval] = []
+  private var operationEffects: [() -> Void] = []
   private var dirtyPages: Set<Int> = []
   /// What the running operation changed, for when it fails.
   private var undo: [Int: Bucket] = [:]
@@ -41,7 +46,7 @@ final class IndexSession {
     committedNextObject = root.nextObject
     if isNew {
       for index in 0..<VaultFormat.bucketCount { buckets[index] = Bucket() }
-      verified = Set(0..<VaultFormat.bucketCount)
+      for index in 0..<VaultFormat.bucketCount { verified.begin(index) }
       dirtyPages = Set(0..<RootRecord.pageCount)
     }
   }
@@ -69,20 +74,40 @@ final class IndexSession {
     inTransaction && (!dirtyPages.isEmpty || root.nextObject != committedNextObject)
   }
 
-  func operation<Result>(_ body: () throws -> Result) throws -> Result {
+  /// The object of `removal` shall go once the running operation is committed; nothing happens where it is not.
+  func removeObjectAfterCommit(_ removal: PendingRemoval) { operationRemovals.append(removal) }
+
+  /// Runs `effect` once the running operation is applied; never where it fails.
+  func afterOperation(_ effect: @escaping () -> Void) { operationEffects.append(effect) }
+
+  /// Throws after a commit that failed: what is in memory is no longer what is stored.
+  func requireUsable() throws {
     guard !hasFailed else { throw VaultError.needsReopening }
+  }
+
+  func operation<Result>(_ body: () throws -> Result) throws -> Result {
+    try requireUsable()
     try begin()
     try db.execute(sql: "SAVEPOINT operation")
     let rootBefore = root
     undo = [:]
+    operationRemovals = []
+    operationEffects = []
     do {
       let result = try body()
       try db.execute(sql: "RELEASE operation")
       operationCount += 1
+      removals += operationRemovals
+      for effect in operationEffects { effect() }
+      operationEffects = []
       return result
     } catch {
       root = rootBefore
-      for (index, bucket) in undo { buckets[index] = bucket }
+      operationEffects = []
+      for (index, bucket) in undo {
+        buckets[index] = bucket
+        verified.forget(index)
+      }
       do {
         try db.execute(sql: "ROLLBACK TO operation")
         try db.execute(sql: "RELEASE operation")
@@ -112,9 +137,9 @@ final class IndexSession {
     }
   }
 
-  /// Seals the changed buckets and the root, and commits.
-  func commit() throws -> CommittedRoot {
-    guard !hasFailed else { throw VaultError.needsReopening }
+  /// Seals the changed buckets and the root, and commits. The removals are those that this commit made durable.
+  func commit() throws -> (root: CommittedRoot, removals: [PendingRemoval]) {
+    try requireUsable()
     do {
       for page in dirtyPages.sorted() {
         let first = page * VaultFormat.bucketsPerPage
@@ -131,7 +156,8 @@ final class IndexSession {
       dirtyPages = []
       committedNextObject = root.nextObject
       committed = CommittedRoot(branch: root.branch, generation: root.generation, digest: Digest.sha256(sealed))
-      return committed
+      defer { removals = [] }
+      return (committed, removals)
     } catch {
       abandon()
       throw error
@@ -144,8 +170,9 @@ final class IndexSession {
     if inTransaction { try? db.execute(sql: "ROLLBACK") }
     inTransaction = false
     buckets = [:]
-    verified = []
+    verified = VerifiedRows()
     dirtyPages = []
+    removals = []
   }
 
   // MARK: Rows
@@ -154,14 +181,16 @@ final class IndexSession {
   func value(_ kind: RecordKind, _ key: RowKey) throws -> [UInt8]? {
     try verify(key.bucket)
     let found = try Data.fetchOne(
-      statement(TableStatements.of(kind.table).value), arguments: [Data(key.bytes)])
-    return try found.map { try open(Array($0), kind: kind, row: key.bytes) }
+      statement(TableStatements.of(kind.table).value), arguments: [Data(key.bytes)]
+    ).map(Array.init)
+    try verified.require(found.map(Self.tag), kind.table, key)
+    return try found.map { try open($0, kind: kind, row: key.bytes) }
   }
 
   func set(_ kind: RecordKind, _ key: RowKey, _ plaintext: [UInt8]) throws {
     try verify(key.bucket)
     let statements = TableStatements.of(kind.table)
-    let old = try tag(statements, key)
+    let old = try tag(statements, kind.table, key)
     let sealed = try seal(plaintext, kind: kind, row: key.bytes)
     if old == nil {
       try statement(statements.insert).execute(arguments: [Data(key.bytes), Data(sealed)])
@@ -170,16 +199,18 @@ final class IndexSession {
     }
     try change(key.bucket) { bucket in
       if let old { bucket.remove(hasher.hash(kind.table, key, tag: old)) }
-      bucket.insert(hasher.hash(kind.table, key, tag: Array(sealed.suffix(Sealing.tagByteCount))))
+      bucket.insert(hasher.hash(kind.table, key, tag: Self.tag(sealed)))
     }
+    verified.set(Self.tag(sealed), kind.table, key)
   }
 
   func remove(_ kind: RecordKind, _ key: RowKey) throws {
     try verify(key.bucket)
     let statements = TableStatements.of(kind.table)
-    guard let old = try tag(statements, key) else { return }
+    guard let old = try tag(statements, kind.table, key) else { return }
     try statement(statements.delete).execute(arguments: [Data(key.bytes)])
     try change(key.bucket) { $0.remove(hasher.hash(kind.table, key, tag: old)) }
+    verified.set(nil, kind.table, key)
   }
 
   /// At most `limit` opened rows whose keys begin with `prefix` (8 bytes), from after `last` on.
@@ -191,15 +222,25 @@ final class IndexSession {
     let upper = prefix + [UInt8](repeating: 0xff, count: 9)
     let found = try Row.fetchAll(
       statement(TableStatements.of(kind.table).scan), arguments: [Data(lower), Data(upper), limit])
-    return try found.map { row in
+    let values = try found.map { row in
       guard let key = RowKey(bytes: try blob(row, 0)) else { throw VaultError.damaged(what: "a row's key") }
-      return (key, try open(blob(row, 1), kind: kind, row: key.bytes))
+      return (key, try blob(row, 1))
+    }
+    let expected = verified.keys(kind.table, prefix: prefix, after: last, limit: limit, bucket: first.bucket)
+    guard values.map(\.0) == expected else { throw VaultError.damaged(what: "the order of the index's rows") }
+    return try values.map { key, value in
+      try verified.require(Self.tag(value), kind.table, key)
+      return (key, try open(value, kind: kind, row: key.bytes))
     }
   }
 
-  private func tag(_ statements: TableStatements, _ key: RowKey) throws -> [UInt8]? {
-    try Data.fetchOne(statement(statements.tag), arguments: [Data(key.bytes)]).map(Array.init)
+  private func tag(_ statements: TableStatements, _ table: RecordTable, _ key: RowKey) throws -> [UInt8]? {
+    let found = try Data.fetchOne(statement(statements.tag), arguments: [Data(key.bytes)]).map(Array.init)
+    try verified.require(found, table, key)
+    return found
   }
+
+  private static func tag(_ value: [UInt8]) -> [UInt8] { Array(value.suffix(Sealing.tagByteCount)) }
 
   /// A column that must hold a blob. A subscript of the row would stop the program where somebody stored a number.
   private func blob(_ row: Row, _ column: Int) throws -> [UInt8] {
@@ -259,6 +300,16 @@ final class IndexSession {
   private func verify(_ index: Int) throws {
     if verified.contains(index) { return }
     let expected = try bucket(index)
+    verified.begin(index)
+    do {
+      try scan(index, expecting: expected)
+    } catch {
+      verified.forget(index)
+      throw error
+    }
+  }
+
+  private func scan(_ index: Int, expecting expected: Bucket) throws {
     var found = Bucket()
     let lower = [UInt8(index >> 4), UInt8(index & 15) << 4]
     let upper =
@@ -274,10 +325,11 @@ final class IndexSession {
           throw VaultError.damaged(what: "the order of the index's rows")
         }
         previous = key
-        found.insert(hasher.hash(table, key, tag: try blob(row, 1)))
+        let tag = try blob(row, 1)
+        found.insert(hasher.hash(table, key, tag: tag))
+        verified.set(tag, table, key)
       }
     }
     guard found == expected else { throw VaultError.damaged(what: "rows of the index's bucket \(index)") }
-    verified.insert(index)
   }
 }

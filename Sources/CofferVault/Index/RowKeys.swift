@@ -55,10 +55,10 @@ struct RowKeys: Sendable {
 
   var pendingPrefix: [UInt8] { Array(hash("pending", []).prefix(8)) }
 
-  /// The path of an object below the objects' folder: two digits, a slash, thirty digits.
-  func objectPath(_ number: UInt64) -> (folder: String, path: String) {
+  /// Where an object lies below the objects' folder: a folder of two digits, and a name of thirty.
+  func objectPlace(_ number: UInt64) -> (folder: String, name: String) {
     let digits = hash("object", number.bigEndianBytes).prefix(16).hexadecimal
-    return (String(digits.prefix(2)), digits.prefix(2) + "/" + digits.dropFirst(2))
+    return (String(digits.prefix(2)), String(digits.dropFirst(2)))
   }
 
   private func hash(_ kind: String, _ bytes: [UInt8]) -> [UInt8] {

@@ -52,6 +52,7 @@ struct Export {
       try file.setModified(copy.attributes.modified)
       try file.sync()
       try files.rename(temporary, to: name, in: folder)
+      try folder.sync()
     } catch {
       _ = try? files.unlink(temporary, in: folder)
       throw error

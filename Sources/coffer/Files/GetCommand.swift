@@ -35,8 +35,8 @@ struct GetCommand: ParsableCommand {
   }
 
   func run() throws {
-    Interrupts.catchFromHere()
     try options.withContainer { container in
+      Interrupts.catchFromHere()
       if destination == "-" {
         for path in paths { try Export.toStandardOutput(VaultPath(path), container) }
         return
@@ -87,7 +87,9 @@ struct CatCommand: ParsableCommand {
   var path: String
 
   func run() throws {
-    Interrupts.catchFromHere()
-    try options.withContainer { try Export.toStandardOutput(VaultPath(path), $0) }
+    try options.withContainer { container in
+      Interrupts.catchFromHere()
+      try Export.toStandardOutput(VaultPath(path), container)
+    }
   }
 }

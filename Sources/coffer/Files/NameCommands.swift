@@ -67,8 +67,8 @@ struct RemoveCommand: ParsableCommand {
 
   func run() throws {
     let paths = try self.paths.map { try VaultPath($0) }
-    Interrupts.catchFromHere()
     try options.withContainer { container in
+      Interrupts.catchFromHere()
       for path in paths {
         if recursive {
           try container.removeRecursively(path, control: TransferControl(isCancelled: { Interrupts.wasInterrupted }))

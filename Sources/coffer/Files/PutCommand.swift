@@ -43,8 +43,8 @@ struct PutCommand: ParsableCommand {
     for source in sources where source != "-" {
       guard try files.status(of: source) != nil else { throw Failure.notFound("\(source): no such file or folder") }
     }
-    Interrupts.catchFromHere()
     try options.withContainer { container in
+      Interrupts.catchFromHere()
       try container.checkImport()
       let path = try VaultPath(destination)
       let folder = try isFolder(path, container)

@@ -32,7 +32,9 @@ enum Output {
   private static func visible(_ name: [UInt8]) -> [UInt8] {
     Array(
       String(decoding: name, as: UTF8.self).unicodeScalars.map { scalar in
-        scalar.properties.generalCategory == .control ? "\u{fffd}" : String(scalar)
+        // Format characters too: marks of direction make a name read as another.
+        [.control, .format, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
+          ? "\u{fffd}" : String(scalar)
       }.joined().utf8)
   }
 
