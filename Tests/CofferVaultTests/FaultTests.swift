@@ -75,6 +75,39 @@ import Testing
     #expect(failures.isSuperset(of: [.open, .write, .sync, .makeDirectory]))
   }
 
+  @Test func `a replacement that fails anywhere leaves the old file or the new`() throws {
+    var generator = SeededGenerator(seed: 6)
+    let (old, new) = (generator.bytes(60_000), generator.bytes(90_000))
+    for count in 0..<200 {
+      let fixture = try VaultFixture()
+      let plan = FailingCall(code: ENOSPC)
+      // The key store fails too.
+      let vault = try Vault.create(
+        at: fixture.vaultPath, keyStore: FileKeyStore(path: fixture.folder("keys"), files: FileSystem(faults: plan)),
+        passcode: VaultFixture.passcode(), derivation: VaultFixture.derivation(), files: FileSystem(faults: plan))
+      try vault.importFile(fixture.source(old), to: VaultPath("f"))
+      try vault.commit()
+      let source = try fixture.source(new, name: "new")
+      plan.arm(count)
+      var isReported = false
+      do {
+        try vault.importFile(source, to: VaultPath("f"), replacing: true)
+        try vault.commit()
+        isReported = true
+      } catch {}
+      // As a program does that was told of a failure.
+      try? vault.close()
+      let failed = plan.failed
+      let again = try fixture.open()
+      let found = try again.contents(of: VaultPath("f"))
+      #expect(found == new || (found == old && !isReported), "call \(count), \(failed?.rawValue ?? "none")")
+      try again.close()
+      #expect(try TamperTests.objects(fixture.vaultPath).count == 1, "call \(count)")
+      if failed == nil { break }
+      #expect(count < 199, "the operation has more calls than were tried")
+    }
+  }
+
   @Test func `a cancelled import leaves nothing`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()

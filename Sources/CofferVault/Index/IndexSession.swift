@@ -71,7 +71,7 @@ final class IndexSession {
   // MARK: Transactions
 
   var hasChanges: Bool {
-    inTransaction && (!dirtyPages.isEmpty || root.nextObject != committedNextObject)
+    inTransaction && (!dirtyPages.isEmpty || !removals.isEmpty || root.nextObject != committedNextObject)
   }
 
   /// The object of `removal` shall go once the running operation is committed; nothing happens where it is not.

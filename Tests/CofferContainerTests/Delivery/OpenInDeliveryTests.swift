@@ -52,13 +52,13 @@ struct OpenInDeliveryTests {
   }
 
   @Test func `asks whether the decision holds when the copy is complete and nameless`() throws {
-    var seen: [String] = []
+    var seen: [String]?
     _ = try deliver(bytes, as: "report.pdf") {
       seen = try names()
-      #expect(try contents(try #require(seen.first)) == bytes)
       return true
     }
-    #expect(seen.count == 1 && seen[0].hasPrefix(".") && seen[0].count == 33)
+    // Where the system can, there is nothing that the app could open early. (The temporary folder can.)
+    #expect(seen == [])
     #expect(try names() == ["report.pdf"])
   }
 
