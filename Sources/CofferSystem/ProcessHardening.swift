@@ -11,6 +11,8 @@ public enum ProcessHardening {
   /// No core dumps, no debugger of the same user, and files that nobody else may read unless said otherwise.
   public static func apply() throws(SystemError) {
     umask(0o077)
+    // Swift's crash reports show memory beside the registers: a crash ends the process, and tells nothing.
+    for number in [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP] { signal(number, SIG_DFL) }
     guard coffer_forbid_core_dumps() == 0 else { throw .last("prctl") }
   }
 
