@@ -35,7 +35,8 @@ struct GetCommand: ParsableCommand {
   }
 
   func run() throws {
-    Interrupts.catchFromHere()
+    // On standard output nothing is taken back, and a signal ends the program also while nobody reads.
+    if destination != "-" { Interrupts.catchFromHere() }
     try options.withContainer { container in
       if destination == "-" {
         for path in paths { try Export.toStandardOutput(VaultPath(path), container) }
@@ -58,6 +59,9 @@ struct GetCommand: ParsableCommand {
             throw Failure.usage("the destination has no name")
           }
           let parent = (destination.hasPrefix("/") ? "/" : "") + parts.dropLast().joined(separator: "/")
+          guard try Self.isFolder(parent.isEmpty ? "." : parent, files) else {
+            throw Failure.notFound("\(parent): no such folder")
+          }
           try export.write(
             path, named: Array(name.utf8), in: files.open(parent.isEmpty ? "." : parent, .directory),
             recursive: recursive)
@@ -87,7 +91,6 @@ struct CatCommand: ParsableCommand {
   var path: String
 
   func run() throws {
-    Interrupts.catchFromHere()
     try options.withContainer { try Export.toStandardOutput(VaultPath(path), $0) }
   }
 }
