@@ -3,6 +3,7 @@ internal import CofferContainer
 internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
+internal import Foundation
 
 struct InitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -22,6 +23,14 @@ struct InitCommand: ParsableCommand {
 
   func run() throws {
     let path = try options.vaultPath
+    let folder = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    guard !(URL(fileURLWithPath: options.keyStorePath).resolvingSymlinksInPath().path + "/").hasPrefix(folder + "/")
+    else {
+      throw Failure.usage("the key store must not be inside the vault: a copy of the vault would then open by itself")
+    }
+    if let status = try FileSystem().status(of: path), status.kind == .file {
+      throw Failure.cannotCreate("\(path): not a folder")
+    }
     let passcode = try Passcode.new(options.passcodeFile)
     let container = try Container.create(
       at: path, keyStore: options.keys, passcode: passcode, derivation: PasscodeCost.chosen(),

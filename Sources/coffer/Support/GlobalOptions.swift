@@ -28,11 +28,11 @@ struct GlobalOptions: ParsableArguments {
     }
   }
 
-  var keys: FileKeyStore {
-    let path =
-      keyStore ?? Environment["COFFER_KEY_STORE"]
+  var keys: FileKeyStore { FileKeyStore(path: keyStorePath) }
+
+  var keyStorePath: String {
+    keyStore ?? Environment["COFFER_KEY_STORE"]
       ?? Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/keys"
-    return FileKeyStore(path: path)
   }
 
   /// Opens the vault, asking for the passcode.
