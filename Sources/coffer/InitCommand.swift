@@ -3,6 +3,7 @@ internal import CofferContainer
 internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
+internal import Foundation
 
 struct InitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

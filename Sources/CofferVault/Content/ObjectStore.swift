@@ -12,7 +12,11 @@ final class ObjectStore: Sendable {
   init(files: FileSystem, vaultFolder: OwnedDescriptor, rowKeys: RowKeys) throws {
     self.files = files
     self.rowKeys = rowKeys
-    root = try files.open(VaultFormat.objects, [.directory, .noFollow], in: vaultFolder)
+    do {
+      root = try files.open(VaultFormat.objects, [.directory, .noFollow], in: vaultFolder)
+    } catch  where error.isAbsent {
+      throw VaultError.damaged(what: "the folder of objects is missing")
+    }
   }
 
   /// Makes the empty object `number`. A file that a crash left under its name is replaced.

@@ -49,6 +49,8 @@ final class ObjectWriter: Sendable {
         try joinCompletePages()
       }
     }
+    // The end of a stream may come from the same Control-C: what was read then is not the whole.
+    if control.isCancelled() { throw VaultError.cancelled }
     let byteCount = try reader.finish()
     try file.syncData()
     return byteCount

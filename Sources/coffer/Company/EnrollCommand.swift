@@ -30,7 +30,7 @@ struct EnrollCommand: AsyncParsableCommand {
   var code: String
 
   func run() async throws {
-    let pinned = try pinCertificate.map { try FileSystem().open($0, .readOnly).contents(limit: 64 << 10) }
+    let pinned = try pinCertificate.map { try FileSystem().openNamed($0).contents(limit: 64 << 10) }
     let container = try options.open()
     defer { try? container.close() }
     // Asked before the code is spent.

@@ -58,6 +58,9 @@ struct GetCommand: ParsableCommand {
             throw Failure.usage("the destination has no name")
           }
           let parent = (destination.hasPrefix("/") ? "/" : "") + parts.dropLast().joined(separator: "/")
+          guard try Self.isFolder(parent.isEmpty ? "." : parent, files) else {
+            throw Failure.notFound("\(parent): no such folder")
+          }
           try export.write(
             path, named: Array(name.utf8), in: files.open(parent.isEmpty ? "." : parent, .directory),
             recursive: recursive)

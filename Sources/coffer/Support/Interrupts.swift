@@ -1,4 +1,3 @@
-internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
@@ -9,16 +8,12 @@ enum Interrupts {
   static var wasInterrupted: Bool { interrupted.load(ordering: .relaxed) }
 
   /// From here to the end of the process the signals no longer end it.
+  ///
+  /// A handler rather than an event source: the mark is there before anything that the same Control-C brings about, such
+  /// as the end of the input when the program that writes to it has gone.
   static func catchFromHere() {
-    for number in [SIGINT, SIGTERM] {
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      // The handler holds its source, which nothing cancels: it lives as long as the process.
-      source.setEventHandler {
-        interrupted.store(true, ordering: .relaxed)
-        withExtendedLifetime(source) {}
-      }
-      source.resume()
-    }
+    // Made now, because a signal handler may not be the first to ask.
+    interrupted.store(false, ordering: .relaxed)
+    for number in [SIGINT, SIGTERM] { signal(number) { _ in Interrupts.interrupted.store(true, ordering: .relaxed) } }
   }
 }

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+/// What a person meets who asks for help or mistypes, and what a script reads.
+@Suite struct HelpTests {
+  static let commands: [[String]] = [
+    ["init"], ["info"], ["put"], ["get"], ["cat"], ["ls"], ["stat"], ["mkdir"], ["mv"], ["rm"], ["enroll"], ["policy"],
+    ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
+    ["app", "install"], ["app", "list"], ["app", "remove"], ["share"],
+  ]
+
+  let desk: Desk
+
+  init() throws { desk = try Desk() }
+
+  @Test func `every command's help has an example, and the list of commands is whole`() throws {
+    for command in Self.commands {
+      let help = try desk.run("coffer", command + ["--help"])
+      #expect(help.code == 0)
+      #expect(help.errors.isEmpty)
+      #expect(help.output.contains("Example"), "\(command)")
+      #expect(help.output.contains("coffer \(command.first { $0 != "show" } ?? "")"), "\(command)")
+      #expect(help.output.contains("\nUSAGE:") || help.output.hasPrefix("USAGE:"), "\(command)")
+    }
+    // What the help of a command lists below it is in the table above, so that a new command is tried, too.
+    for parent in [[], ["app"], ["policy"]] {
+      let output = try desk.run("coffer", parent + ["--help"]).output
+      let listed = output.split(separator: "\n").filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
+        .compactMap { $0.split(separator: " ").first.map(String.init) }
+        .filter { $0.first?.isLetter == true && !["coffer", "See", "help"].contains($0) }
+      for name in listed { #expect(Self.commands.contains(parent + [name]), "\(parent + [name])") }
+      #expect(listed.count >= 2)
+    }
+    let version = try desk.run("coffer", ["--version"])
+    #expect(version.code == 0)
+    #expect(version.value.split(separator: ".").count == 3)
+    #expect(!desk.exists("vault") && !desk.exists("keys"))
+  }
+
+  @Test(arguments: [
+    ["nothing"], ["ls", "--all"], ["put", "a"], ["get", "/a"], ["get", "-r"], ["cat"], ["share", "/a"], ["mv", "/a"],
+    ["rm"], ["enroll", "http://127.0.0.1:1"], ["app", "sign", "m.json"], ["app", "make"], ["init", "extra"],
+    ["ls", "--vault"], ["mkdir"], ["policy", "drop"],
+  ])
+  func `wrong usage is told as such`(arguments: [String]) throws {
+    let outcome = try desk.run("coffer", arguments)
+    expect(outcome, code: 64, says: ["Usage:"])
+    #expect(!desk.exists("vault") && !desk.exists("keys"))
+  }
+
+  @Test func `--json is JSON, whatever the command`() throws {
+    try desk.write("a file.txt", "text\n")
+    let id = try object("init")["vaultID"] as? String
+    #expect(try object("info")["vaultID"] as? String == id)
+    try desk.done("mkdir", "/folder")
+    try desk.done("put", "a file.txt", "/folder")
+    let listed = try #require(try json("ls", "-R") as? [[String: Any]])
+    #expect(listed.map { $0["name"] as? String } == ["folder", "folder/a file.txt"])
+    #expect(listed.map { $0["kind"] as? String } == ["folder", "file"])
+    #expect(listed.last?["size"] as? Int == 5)
+    #expect(try object("stat", "/folder/a file.txt")["protection"] as? String == "complete")
+
+    let server = try RunningServer(at: desk)
+    let enrolled = try object("enroll", server.url, server.enrollmentCode())
+    #expect(enrolled["revision"] is Int && enrolled["server"] as? String == server.url)
+    #expect(try object("policy")["revision"] as? Int == enrolled["revision"] as? Int)
+    #expect(try object("policy", "refresh")["company"] as? String == enrolled["company"] as? String)
+    let team = try Team("acme", at: desk)
+    let manifest = try team.sign("editor", bundleId: "com.acme.editor", teamId: "ACME")
+    let installed = try object("app", "install", manifest)
+    #expect(installed["teamKey"] as? String == team.key)
+    #expect((try json("app", "list") as? [[String: Any]])?.count == 1)
+    #expect((try json("apps") as? [[String: Any]])?.first?["extensions"] as? [String] == [])
+    let second = try desk.run("coffer", ["app", "keygen", "second.key", "--json"])
+    #expect((try JSONSerialization.jsonObject(with: Data(second.bytes)) as? [String: Any])?["teamKey"] is String)
+    #expect(server.stop().code == 0)
+  }
+
+  private func json(_ arguments: String...) throws -> Any { try json(arguments) }
+
+  private func json(_ arguments: [String]) throws -> Any {
+    let outcome = try desk.run("coffer", arguments + ["--json", "--passcode-file", "passcode"])
+    #expect(outcome.code == 0, "\(arguments): \(outcome.errors)")
+    #expect(outcome.errors.isEmpty)
+    return try JSONSerialization.jsonObject(with: Data(outcome.bytes))
+  }
+
+  private func object(_ arguments: String...) throws -> [String: Any] {
+    try #require(try json(arguments) as? [String: Any])
+  }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A put that does not come to its end leaves nothing: not the name, not a byte.
+@Suite struct InterruptTests {
+  let desk: Desk
+
+  init() throws {
+    desk = try Desk()
+    try desk.done("init")
+    try desk.done("put", "-", "/kept", input: noise(200_000))
+  }
+
+  @Test func `a put that a signal ends leaves nothing`() throws {
+    for (signal, code) in [(SIGINT, 130), (SIGTERM, 130), (SIGKILL, 137)] {
+      let before = desk.objects()
+      let put = try desk.start("coffer", ["put", "-", "/interrupted", "--passcode-file", "passcode"])
+      // More than a pipe and the program's buffers hold: when it is taken, some of it is sealed and written.
+      #expect(put.send(noise(8 << 20)))
+      #expect(desk.objects().count > before.count)
+      put.signal(signal)
+      // The source goes on; who writes to it learns that nobody reads any more.
+      while put.send(noise(1 << 20)) {}
+      let outcome = put.wait()
+      #expect(outcome.code == code, "\(outcome.errors)")
+      #expect(signal == SIGKILL || outcome.errors.contains("nothing was left behind"))
+      try expectOnlyKept(before)
+    }
+    // Nothing of what was interrupted is in the way.
+    try desk.done("put", "-", "/interrupted", input: noise(100_000))
+    #expect(try desk.done("ls").output == "interrupted\nkept\n")
+  }
+
+  @Test func `a file that is replaced stays as it was when the put is interrupted`() throws {
+    for signal in [SIGINT, SIGKILL] {
+      let put = try desk.start("coffer", ["put", "-", "/kept", "--passcode-file", "passcode"])
+      #expect(put.send(noise(8 << 20, seed: 3)))
+      put.signal(signal)
+      while put.send(noise(1 << 20)) {}
+      #expect(put.wait().code != 0)
+      #expect(try desk.done("cat", "/kept").bytes == noise(200_000))
+    }
+  }
+
+  @Test func `what a Control-C cut short is not taken for the whole`() throws {
+    let before = desk.objects()
+    let put = try desk.start("coffer", ["put", "-", "/cut", "--passcode-file", "passcode"])
+    #expect(put.send(noise(8 << 20)))
+    // The program before it in the pipeline has gone by the time that this one comes to its signal.
+    put.signal(SIGSTOP)
+    put.signal(SIGINT)
+    put.endInput()
+    put.signal(SIGCONT)
+    let outcome = put.wait()
+    #expect(outcome.code == 130, "\(outcome.errors)")
+    try expectOnlyKept(before)
+  }
+
+  @Test func `a folder that was new goes with the put that was interrupted`() throws {
+    let before = desk.objects()
+    try FileManager.default.createDirectory(atPath: desk.path("tree/a"), withIntermediateDirectories: true)
+    try desk.write("tree/first", noise(50_000))
+    // A large file whose end is never reached in the time that the signal takes.
+    try desk.write("tree/a/large", [1])
+    #expect(truncate(desk.path("tree/a/large"), 1 << 34) == 0)
+    let put = try desk.start("coffer", ["put", "-r", "tree", "/", "--passcode-file", "passcode"])
+    waitForObject(beside: before, of: 4 << 20)
+    put.signal(SIGINT)
+    let outcome = put.wait()
+    #expect(outcome.code == 130, "\(outcome.errors)")
+    try expectOnlyKept(before)
+  }
+
+  @Test func `a get that nobody reads any more ends with its signal`() throws {
+    try desk.done("put", "-", "/large", input: noise(4 << 20))
+    for arguments in [["get", "/large", "-"], ["cat", "/large"]] {
+      // One byte is read, and more than a pipe holds is left: the program waits in the midst of it.
+      let get = try desk.start("coffer", arguments + ["--passcode-file", "passcode"])
+      #expect(get.byte() == noise(1).first)
+      get.signal(SIGINT)
+      let outcome = get.wait()
+      #expect(outcome.code == 130, "\(outcome.errors)")
+      #expect(outcome.bytes.count < 4 << 20)
+    }
+    #expect(try desk.done("cat", "/large").bytes == noise(4 << 20))
+  }
+
+  @Test func `a get into a folder that is interrupted leaves nothing there`() throws {
+    try FileManager.default.createDirectory(atPath: desk.path("tree"), withIntermediateDirectories: false)
+    try desk.write("tree/large", [1])
+    #expect(truncate(desk.path("tree/large"), 1 << 28) == 0)
+    try desk.done("put", "-r", "tree", "/")
+    let get = try desk.start("coffer", ["get", "-r", "/tree", "out", "--passcode-file", "passcode"])
+    // The copy has its hidden name until it is whole.
+    while desk.listing("out").count < 2 { sched_yield() }
+    get.signal(SIGINT)
+    let outcome = get.wait()
+    #expect(outcome.code == 130, "\(outcome.errors)")
+    #expect(desk.listing("out").isEmpty)
+  }
+
+  /// Asks the file system until an object beside those in `before` has `byteCount` bytes.
+  private func waitForObject(beside before: [String], of byteCount: Int) {
+    while !desk.objects().contains(where: { line in
+      !before.contains(line) && (Int(line.split(separator: " ").last ?? "") ?? 0) >= byteCount
+    }) {
+      sched_yield()
+    }
+  }
+
+  private func expectOnlyKept(_ objects: [String], sourceLocation: SourceLocation = #_sourceLocation) throws {
+    #expect(try desk.done("ls", "-R").output == "kept\n", sourceLocation: sourceLocation)
+    #expect(try desk.done("cat", "/kept").bytes == noise(200_000), sourceLocation: sourceLocation)
+    #expect(desk.objects() == objects, sourceLocation: sourceLocation)
+    #expect(desk.listing("tmp").isEmpty, sourceLocation: sourceLocation)
+  }
+}
