@@ -14,8 +14,6 @@ public enum ProcessHardening {
     // Swift's own report of a crash shows memory that the registers point to.
     for number in [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGQUIT] { signal(number, SIG_DFL) }
     umask(0o077)
-    // Swift's crash reports show memory beside the registers: a crash ends the process, and tells nothing.
-    for number in [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP] { signal(number, SIG_DFL) }
     guard coffer_forbid_core_dumps() == 0 else { throw .last("prctl") }
   }
 

@@ -31,22 +31,25 @@ extension Vault {
   ) throws(VaultError) -> Vault {
     let id = VaultID()
     do {
-      let isNew = try files.status(of: path) == nil
+      let present = try files.status(of: path)
+      if let present, present.kind != .directory, present.kind != .symbolicLink { throw VaultError.folderNotEmpty }
       try files.makeDirectories(path)
       let folder = VaultFolder(files: files, path: path, descriptor: try files.open(path, .directory))
       try requireEmpty(folder)
-      // From here on nobody else makes a vault here, and what is taken away after a failure is this call's own.
-      let lock = try takeLock(in: folder)
-      try requireEmpty(folder)
-      removeLeftovers(in: folder)
       do {
+        // From here on nobody else makes a vault here, and what is taken away after a failure is this call's own.
+        let lock = try takeLock(in: folder)
+        try requireEmpty(folder)
+        removeLeftovers(in: folder)
         return try make(
           id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, lock: lock, time: time)
+      } catch let error as VaultError where error.isSomebodyElses {
+        throw error
       } catch {
         try? keyStore.removeAll(of: id)
         removeLeftovers(in: folder)
         _ = try? files.unlink(VaultFormat.lock, in: folder.descriptor)
-        if isNew { _ = try? files.removeDirectory(path) }
+        if present == nil { _ = try? files.removeDirectory(path) }
         throw error
       }
     } catch {
@@ -160,6 +163,16 @@ extension Vault {
     try lock.truncate(to: 0)
     try lock.writeAll(Array(String(ProcessHardening.processID).utf8))
     return lock
+  }
+}
+
+extension VaultError {
+  /// Another creation is at work in the folder, or has just finished: nothing there is ours to take away.
+  fileprivate var isSomebodyElses: Bool {
+    switch self {
+    case .inUse, .folderNotEmpty: true
+    default: false
+    }
   }
 }
 

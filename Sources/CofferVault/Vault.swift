@@ -79,7 +79,7 @@ public final class Vault: Sendable {
   }
 
   /// Whether the key store says that the vault belongs to somebody beside its owner; nil where the key store's word is
-  /// missing, which a program must take as *yes*.
+  /// missing, and the vault can then only be read.
   public var isBound: Bool? { state.withLock { $0.isBound } }
 
   /// Remembers in the key store, beside the vault's newest state, that the vault belongs to somebody beside its owner.

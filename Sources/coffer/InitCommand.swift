@@ -3,7 +3,6 @@ internal import CofferContainer
 internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
-internal import Foundation
 
 struct InitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -32,7 +31,9 @@ struct InitCommand: ParsableCommand {
       sniffer: ContentTypeHelper())
     let id = container.id.description
     try container.close()
-    if !noRecoveryKey { Output.note("no recovery key was made: whoever forgets the passcode loses the files") }
+    if !noRecoveryKey && !options.json {
+      Output.note("no recovery key was made: whoever forgets the passcode loses the files")
+    }
     if options.json { try Output.json(["vaultID": id]) } else { Output.line(id) }
   }
 }

@@ -24,7 +24,7 @@ import Testing
       while put.send(noise(1 << 20)) {}
       let outcome = put.wait()
       #expect(outcome.code == code, "\(outcome.errors)")
-      #expect(signal == SIGKILL || outcome.errors.contains("nothing was left behind"))
+      #expect(signal == SIGKILL || outcome.errors.contains("nothing was left half done"))
       try expectOnlyKept(before)
     }
     // Nothing of what was interrupted is in the way.

@@ -22,7 +22,7 @@ import Testing
     try desk.write("none", "\n")
     let outcomes = [
       (73, "not empty", try desk.run("coffer", ["init", "--vault", "logs", "--passcode-file", "passcode"])),
-      (73, "not a folder", try desk.run("coffer", ["init", "--vault", "file", "--passcode-file", "passcode"])),
+      (73, "not empty", try desk.run("coffer", ["init", "--vault", "file", "--passcode-file", "passcode"])),
       (64, "the passcode is empty", try desk.run("coffer", ["init", "--passcode-file", "none"])),
       (
         64, "longer than", try desk.run("coffer", ["init", "--passcode-file", "-"], input: noise(5000).map { $0 | 32 })
@@ -30,7 +30,7 @@ import Testing
       (64, "--passcode-file", try desk.run("coffer", ["init"])),
       (66, "absent: no such file", try desk.run("coffer", ["init", "--passcode-file", "absent"])),
       (
-        64, "inside the vault",
+        64, "outside the vault",
         try desk.run("coffer", ["init", "--key-store", "vault/keys", "--passcode-file", "passcode"])
       ),
     ]

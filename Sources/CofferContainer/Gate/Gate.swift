@@ -123,8 +123,9 @@ final class Gate: Sendable {
     let stored = try vault.setting(enrolmentSetting)
     guard let stored else {
       // The vault's own anchor says whether there was a company: neither an older copy of the vault nor a key store
-      // without the file un-enrols.
-      return anchorBytes == nil && vault.isBound == false ? .notEnrolled : .policyMissing
+      // without the file un-enrols. Where that anchor is gone too, this is a vault from before any company, with what was
+      // its owner's then, and nothing can be stored in it.
+      return anchorBytes == nil && vault.isBound != true ? .notEnrolled : .policyMissing
     }
     guard let enrolment = try? JSONDecoder().decode(Enrolment.self, from: Data(stored)) else { return .policyMissing }
     guard let anchorBytes else {

@@ -2,7 +2,7 @@ internal import CofferContainer
 internal import CofferFiles
 internal import CofferSystem
 
-/// Writes files and new folders of a container to the system: each under a temporary name until it is complete.
+/// Writes files of a container to the system: each under a temporary name until it is complete.
 struct Export {
   let container: Container
   let files: FileSystem
@@ -36,23 +36,12 @@ struct Export {
     }
   }
 
-  private func writeEntries(of path: VaultPath, _ attributes: FileAttributes?, in folder: OwnedDescriptor) throws {
-    for entry in try container.list(path) {
-      try write(path.appending(entry.name), named: entry.name, in: folder, recursive: true)
-    }
-    guard let attributes else { return }
-    try folder.setPermissions(attributes.permissions & 0o777)
-    try folder.setModified(attributes.modified)
-  }
-
-  private static func temporaryName() -> String { ".coffer-\(Randomness.bytes(8).hexadecimal)" }
-
   private func writeFile(_ path: VaultPath, named name: [UInt8], in folder: OwnedDescriptor) throws {
     let copy = try container.openForSaving(path)
     if let present = try files.status(of: name, in: folder), present.kind == .directory {
       throw Failure.cannotCreate("the destination has a folder of the same name")
     }
-    let temporary = Self.temporaryName()
+    let temporary = ".coffer-\(Randomness.bytes(8).hexadecimal)"
     do {
       let file = try files.open(temporary, [.readWrite, .createNew], permissions: 0o600, in: folder)
       let transfer = Transfer(total: copy.attributes.byteCount)
