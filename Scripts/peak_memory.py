@@ -10,7 +10,8 @@ import subprocess
 import threading
 import time
 
-READ = {"x86_64": 0, "aarch64": 63}.get(platform.machine())
+# The numbers of poll(2) and ppoll(2), in one of which Coffer waits for a stream.
+POLLS = {"x86_64": {"7", "271"}, "aarch64": {"73"}}.get(platform.machine())
 
 
 class Unmeasurable(Exception):
@@ -18,7 +19,7 @@ class Unmeasurable(Exception):
 
 
 def is_possible() -> bool:
-    return os.geteuid() == 0 and READ is not None and pathlib.Path("/proc/self/clear_refs").exists()
+    return os.geteuid() == 0 and POLLS is not None and pathlib.Path("/proc/self/clear_refs").exists()
 
 
 class Watched:
@@ -39,14 +40,14 @@ class Watched:
             time.sleep(0.0002)
         raise Unmeasurable("did not come to the point where it can be measured")
 
-    def reads_standard_input(self) -> bool:
-        """Whether a thread of the process waits in read(0, …)."""
+    def waits_for_input(self) -> bool:
+        """Whether a thread of the process waits in poll."""
         for task in self.proc.glob("task/*/syscall"):
             try:
                 words = task.read_text().split()
             except OSError:
                 continue
-            if words[:2] == [str(READ), "0x0"]:
+            if words and words[0] in POLLS:
                 return True
         return False
 
