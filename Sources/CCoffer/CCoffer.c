@@ -31,8 +31,15 @@ int coffer_link_unnamed(int descriptor, int directory, const char *name) {
   errno = ENOTSUP;
   return -1;
 }
+void coffer_keep_freed_memory(int bytes) { (void)bytes; }
 #else
 #include <sys/prctl.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+void coffer_keep_freed_memory(int bytes) { mallopt(M_TRIM_THRESHOLD, bytes); }
+#else
+void coffer_keep_freed_memory(int bytes) { (void)bytes; }
+#endif
 #include <sys/syscall.h>
 void coffer_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {

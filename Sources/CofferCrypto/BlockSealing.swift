@@ -75,11 +75,8 @@ public struct BlockSealer: Sendable {
       let box = try AES.GCM.SealedBox(
         nonce: AES.GCM.Nonce(data: bytes.prefix(Sealing.nonceByteCount)), ciphertext: ciphertext,
         tag: bytes.suffix(Sealing.tagByteCount))
-      var opened = try AES.GCM.open(box, using: key.key, authenticating: context + block.bigEndianBytes)
-      opened.withUnsafeMutableBytes { bytes in
-        plaintext.copyMemory(from: UnsafeRawBufferPointer(bytes))
-        overwrite(bytes)
-      }
+      let opened = try AES.GCM.open(box, using: key.key, authenticating: context + block.bigEndianBytes)
+      opened.withUnsafeBytes { plaintext.copyMemory(from: $0) }
     } catch {
       throw .notAuthentic
     }

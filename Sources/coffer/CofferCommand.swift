@@ -35,6 +35,7 @@ struct CofferCommand: AsyncParsableCommand {
   static func main() async {
     do {
       try ProcessHardening.apply()
+      AllocatorTuning.keepFreedBlocks()
       try Arguments.requireUTF8()
       var command = try parseAsRoot()
       if var command = command as? any AsyncParsableCommand {

@@ -24,6 +24,9 @@ int coffer_sync(int descriptor);
 /// Keeps this process's memory out of core dumps and away from debuggers of the same user.
 int coffer_forbid_core_dumps(void);
 
+/// Lets the allocator keep this many freed bytes at the end of each of its areas (M_TRIM_THRESHOLD); nothing elsewhere.
+void coffer_keep_freed_memory(int bytes);
+
 /// open(2) and openat(2) without C's variable arguments.
 int coffer_open(const char *path, int flags, mode_t mode);
 int coffer_open_at(int directory, const char *path, int flags, mode_t mode);
