@@ -160,8 +160,9 @@ extension Vault {
       let holder = try? Int32(String(decoding: lock.contents(limit: 32), as: UTF8.self))
       throw VaultError.inUse(holder: holder ?? nil)
     }
-    try lock.truncate(to: 0)
-    try lock.writeAll(Array(String(ProcessHardening.processID).utf8))
+    // Only for the message to the next: a full disk must not keep anyone from reading.
+    try? lock.truncate(to: 0)
+    try? lock.writeAll(Array(String(ProcessHardening.processID).utf8))
     return lock
   }
 }

@@ -50,7 +50,7 @@ import Testing
 
   @Test func `--json is JSON, whatever the command`() throws {
     try desk.write("a file.txt", "text\n")
-    let id = try object("init")["vaultID"] as? String
+    let id = try object("init", "--no-recovery-key")["vaultID"] as? String
     #expect(try object("info")["vaultID"] as? String == id)
     try desk.done("mkdir", "/folder")
     try desk.done("put", "a file.txt", "/folder")

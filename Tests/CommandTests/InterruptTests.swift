@@ -43,6 +43,24 @@ import Testing
     }
   }
 
+  @Test func `a put that waits for its source ends with the signal`() throws {
+    let before = desk.objects()
+    for byteCount in [0, 100, 8 << 20] {
+      let put = try desk.start("coffer", ["put", "-", "/waiting", "--passcode-file", "passcode"])
+      #expect(put.send(noise(byteCount)))
+      if byteCount < 1 << 20 { waitForVault() }
+      put.signal(SIGINT)
+      let outcome = put.wait(leavingInputOpen: true)
+      #expect(outcome.code == 130, "\(outcome.errors)")
+      try expectOnlyKept(before)
+    }
+  }
+
+  /// Waits until another program holds the vault: its log is there while it is open.
+  private func waitForVault() {
+    while !desk.exists("vault/index.sqlite-wal") { sched_yield() }
+  }
+
   @Test func `what a Control-C cut short is not taken for the whole`() throws {
     let before = desk.objects()
     let put = try desk.start("coffer", ["put", "-", "/cut", "--passcode-file", "passcode"])

@@ -2,7 +2,7 @@ internal import CofferContainer
 internal import CofferFiles
 internal import CofferSystem
 
-/// Writes files of a container to the system: each under a temporary name until it is complete.
+/// Writes files and new folders of a container to the system: each under a temporary name until it is complete.
 struct Export {
   let container: Container
   let files: FileSystem
@@ -15,33 +15,41 @@ struct Export {
       return try writeFile(path, named: name, in: folder)
     }
     guard recursive else { throw Failure.usage("it is a folder; use -r") }
-    guard let name else { return try writeEntries(of: path, in: folder) }
-    // Open to its owner while it is filled; its own permissions come at the end.
-    let isNew = try files.makeDirectory(name, permissions: 0o700, in: folder)
+    guard let name else { return try writeEntries(of: path, nil, in: folder) }
+    if try files.status(of: name, in: folder) != nil {
+      return try writeEntries(of: path, attributes, in: files.open(name, [.directory, .noFollow], in: folder))
+    }
+    // Readable while it is filled; its own permissions and its name come at the end.
+    let temporary = Self.temporaryName()
     do {
-      let target = try files.open(name, [.directory, .noFollow], in: folder)
-      try writeEntries(of: path, in: target)
-      try target.setPermissions(attributes.permissions & 0o777)
-      try target.setModified(attributes.modified)
+      try files.makeDirectory(temporary, in: folder)
+      try writeEntries(of: path, attributes, in: files.open(temporary, [.directory, .noFollow], in: folder))
+      guard try files.renameWithoutReplacing(temporary, to: name, in: folder) else {
+        throw Failure.cannotCreate("the destination has a folder of the same name")
+      }
     } catch {
-      // A refusal leaves nothing: folders that got no file go again.
-      if isNew { _ = try? files.removeDirectory(name, in: folder) }
+      try? files.removeTree(temporary, in: folder)
       throw error
     }
   }
 
-  private func writeEntries(of path: VaultPath, in folder: OwnedDescriptor) throws {
+  private func writeEntries(of path: VaultPath, _ attributes: FileAttributes?, in folder: OwnedDescriptor) throws {
     for entry in try container.list(path) {
       try write(path.appending(entry.name), named: entry.name, in: folder, recursive: true)
     }
+    guard let attributes else { return }
+    try folder.setPermissions(attributes.permissions & 0o777)
+    try folder.setModified(attributes.modified)
   }
+
+  private static func temporaryName() -> String { ".coffer-\(Randomness.bytes(8).hexadecimal)" }
 
   private func writeFile(_ path: VaultPath, named name: [UInt8], in folder: OwnedDescriptor) throws {
     let copy = try container.openForSaving(path)
     if let present = try files.status(of: name, in: folder), present.kind == .directory {
       throw Failure.cannotCreate("the destination has a folder of the same name")
     }
-    let temporary = ".coffer-\(Randomness.bytes(8).hexadecimal)"
+    let temporary = Self.temporaryName()
     do {
       let file = try files.open(temporary, [.readWrite, .createNew], permissions: 0o600, in: folder)
       let transfer = Transfer(total: copy.attributes.byteCount)
