@@ -47,7 +47,7 @@ extension Vault {
         throw error
       } catch {
         try? keyStore.removeAll(of: id)
-        removeLeftovers(in: folder)
+        removeLeftovers(in: folder, [VaultFormat.keybag, VaultFormat.description])
         _ = try? files.unlink(VaultFormat.lock, in: folder.descriptor)
         if present == nil { _ = try? files.removeDirectory(path) }
         throw error
@@ -57,21 +57,25 @@ extension Vault {
     }
   }
 
-  /// What a creation makes before the description. A folder that holds only these was left by one that was interrupted.
+  /// What a creation makes before the keybag. A folder that holds only these was left by one that was interrupted, and
+  /// nothing in it can be read by anybody: its keys were never stored.
   private static let unfinished = [
-    VaultFormat.keybag, VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal",
-    VaultFormat.objects,
+    VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal", VaultFormat.objects,
   ]
 
+  /// A keybag or an object may be all that is left of somebody's files, and is never taken for a leftover.
   private static func requireEmpty(_ folder: VaultFolder) throws {
     let own = Set((unfinished + [VaultFormat.lock]).map { Array($0.utf8) })
     for name in try folder.files.names(in: folder.descriptor) where !own.contains(name) {
       throw VaultError.folderNotEmpty
     }
+    guard try folder.files.status(of: VaultFormat.objects, in: folder.descriptor) != nil else { return }
+    let objects = try folder.files.open(VaultFormat.objects, [.directory, .noFollow], in: folder.descriptor)
+    guard try folder.files.names(in: objects).isEmpty else { throw VaultError.folderNotEmpty }
   }
 
-  private static func removeLeftovers(in folder: VaultFolder) {
-    for name in unfinished + [VaultFormat.description] where name != VaultFormat.objects {
+  private static func removeLeftovers(in folder: VaultFolder, _ made: [String] = []) {
+    for name in unfinished + made where name != VaultFormat.objects {
       _ = try? folder.files.unlink(name, in: folder.descriptor)
     }
     _ = try? folder.files.removeDirectory(VaultFormat.objects, in: folder.descriptor)

@@ -44,6 +44,38 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.vaultPath) == ["mine"])
   }
 
+  @Test func `what is left of a vault is never taken for an empty folder`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try vault.importFile(fixture.source([UInt8](repeating: 1, count: 10_000)), to: VaultPath("f"))
+    try vault.close()
+    for missing in [
+      ["coffer.json"], ["coffer.json", "keybag.json"], ["coffer.json", "index.sqlite"], ["keybag.json"],
+    ] {
+      for name in missing {
+        try FileManager.default.moveItem(atPath: fixture.vaultPath + "/" + name, toPath: fixture.folder("away-" + name))
+      }
+      #expect(throws: VaultError.folderNotEmpty, "without \(missing)") { try fixture.create() }
+      for name in missing {
+        try FileManager.default.moveItem(atPath: fixture.folder("away-" + name), toPath: fixture.vaultPath + "/" + name)
+      }
+      let again = try fixture.open()
+      #expect(try again.contents(of: VaultPath("f")).count == 10_000)
+      try again.close()
+    }
+  }
+
+  @Test func `a creation that was interrupted does not stand in the way of the next`() throws {
+    let fixture = try VaultFixture()
+    let place = fixture.vaultPath
+    try FileManager.default.createDirectory(atPath: place + "/objects", withIntermediateDirectories: true)
+    for name in ["lock", "index.sqlite", "index.sqlite-wal"] {
+      try Data([1]).write(to: URL(filePath: place + "/" + name))
+    }
+    try fixture.create().close()
+    try fixture.open().close()
+  }
+
   @Test func `a second opening names the holder`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()

@@ -25,7 +25,7 @@ struct ShareCommand: ParsableCommand {
 
   func run() throws {
     try options.withContainer { container in
-      let delivered = try container.share(VaultPath(path), with: with, in: containers.registry(of: container))
+      let delivered = try container.share(VaultPath(argument: path), with: with, in: containers.registry(of: container))
       if options.json {
         try Output.json(["path": String(decoding: delivered, as: UTF8.self)])
       } else {

@@ -38,7 +38,7 @@ struct GetCommand: ParsableCommand {
     try options.withContainer { container in
       Interrupts.catchFromHere()
       if destination == "-" {
-        for path in paths { try Export.toStandardOutput(VaultPath(path), container) }
+        for path in paths { try Export.toStandardOutput(VaultPath(argument: path), container) }
         return
       }
       let files = FileSystem()
@@ -48,7 +48,7 @@ struct GetCommand: ParsableCommand {
       }
       let export = Export(container: container, files: files)
       for text in paths {
-        let path = try VaultPath(text)
+        let path = try VaultPath(argument: text)
         if isFolder {
           try export.write(
             path, named: path.lastName, in: files.open(destination, .directory), recursive: recursive)
@@ -92,7 +92,7 @@ struct CatCommand: ParsableCommand {
   func run() throws {
     try options.withContainer { container in
       Interrupts.catchFromHere()
-      try Export.toStandardOutput(VaultPath(path), container)
+      try Export.toStandardOutput(VaultPath(argument: path), container)
     }
   }
 }

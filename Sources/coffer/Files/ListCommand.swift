@@ -21,7 +21,7 @@ struct ListCommand: ParsableCommand {
 
   func run() throws {
     try options.withContainer { container in
-      let path = try VaultPath(self.path)
+      let path = try VaultPath(argument: self.path)
       let attributes = try container.attributes(at: path)
       var items: [Item] = []
       if attributes.kind == .file, let name = path.lastName {
@@ -63,7 +63,7 @@ struct StatCommand: ParsableCommand {
 
   func run() throws {
     try options.withContainer { container in
-      let path = try VaultPath(self.path)
+      let path = try VaultPath(argument: self.path)
       let item = Item(path: path.lastName ?? [UInt8(ascii: "/")], attributes: try container.attributes(at: path))
       let description = ItemDescription(item)
       if options.json { return try Output.json(description) }

@@ -15,7 +15,7 @@ struct MakeDirectoryCommand: ParsableCommand {
   var path: String
 
   func run() throws {
-    let path = try VaultPath(self.path)
+    let path = try VaultPath(argument: self.path)
     guard path.lastName != nil else { throw Failure.usage("the new folder needs a name") }
     try options.withContainer { try $0.makeDirectory(at: path, withParents: parents) }
   }
@@ -35,9 +35,9 @@ struct MoveCommand: ParsableCommand {
   var destination: String
 
   func run() throws {
-    let old = try VaultPath(source)
+    let old = try VaultPath(argument: source)
     try options.withContainer { container in
-      var new = try VaultPath(destination)
+      var new = try VaultPath(argument: destination)
       if let name = old.lastName, try isFolder(new, container), new != old { new = try new.appending(name) }
       try container.rename(old, to: new)
     }
@@ -66,7 +66,7 @@ struct RemoveCommand: ParsableCommand {
   var paths: [String]
 
   func run() throws {
-    let paths = try self.paths.map { try VaultPath($0) }
+    let paths = try self.paths.map { try VaultPath(argument: $0) }
     try options.withContainer { container in
       Interrupts.catchFromHere()
       for path in paths {

@@ -46,7 +46,7 @@ struct PutCommand: ParsableCommand {
     try options.withContainer { container in
       Interrupts.catchFromHere()
       try container.checkImport()
-      let path = try VaultPath(destination)
+      let path = try VaultPath(argument: destination)
       let folder = try isFolder(path, container)
       guard folder || (sources.count == 1 && !destination.hasSuffix("/")) else {
         throw Failure.notFound("the destination is not a folder in the vault; make it with: coffer mkdir")

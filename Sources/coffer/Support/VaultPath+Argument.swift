@@ -1,0 +1,9 @@
+internal import CofferFiles
+
+extension VaultPath {
+  /// A path that a person typed. An empty one is a mistake, such as a variable without a value, and not the root folder.
+  init(argument text: String) throws {
+    guard !text.isEmpty else { throw Failure.usage("a path in the vault is empty; the root folder is /") }
+    try self.init(text)
+  }
+}
