@@ -8,8 +8,8 @@ internal import Synchronization
 
 /// The choke point: every byte that leaves or enters a container was permitted here first.
 ///
-/// The enrolment is sealed in the vault, and its anchor lies in the key store: neither deleting files nor going back to
-/// an older copy un-enrols a device.
+/// The enrolment is sealed in the vault, and its anchor lies in the key store beside the vault's own, which says that
+/// there is a company too: neither deleting one nor going back to an older copy un-enrols a device.
 final class Gate: Sendable {
   static let enrolmentSetting = "enrolment"
   static let deviceKeySetting = "device-key"
