@@ -42,18 +42,99 @@ let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio
 let nioEmbedded: Target.Dependency = .product(name: "NIOEmbedded", package: "swift-nio")
 let nioHTTP1: Target.Dependency = .product(name: "NIOHTTP1", package: "swift-nio")
 
+// The vault and what it stands on, with its tests.
+let engine: [Target] = [
+  .target(name: "CCoffer"),
+  room("CofferSystem", ["CCoffer", logging]),
+  room("CofferCrypto", ["CofferSystem", crypto, cryptoExtras]),
+  room("CofferKeys", ["CofferCrypto", "CofferSystem"]),
+  room("CofferFiles", ["CofferSystem"]),
+  room("CofferVault", ["CofferFiles", "CofferCrypto", "CofferSystem", "CofferKeys", "CSQLiteConfiguration", grdb]),
+  .target(
+    name: "CSQLiteConfiguration", linkerSettings: [.linkedLibrary("sqlite3")]),
+  room("CofferTestSupport", ["CofferSystem"]),
+  tests("CofferSystemTests", ["CofferSystem"]),
+  tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
+  tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
+  tests("CofferVaultTests", ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", grdb]),
+]
+
+// Policy, the gate, the network and the programs, with their tests.
+let product: [Target] = [
+  room("CofferPolicy", ["CofferCrypto"]),
+  room(
+    "CofferContainer", ["CofferFiles", "CofferVault", "CofferKeys", "CofferPolicy", "CofferCrypto", "CofferSystem"]),
+
+  // The network.
+  room("CofferAPI", ["CofferPolicy", "CofferCrypto"]),
+  room(
+    "CofferClient",
+    [
+      "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", asyncHTTPClient, nioSSL, nioCore, nioHTTP1,
+      nioPosix,
+    ]),
+  room(
+    "CofferServer",
+    [
+      "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTLS,
+      httpTypes, lifecycle, signals, logging, nioSSL, nioCore,
+    ]),
+  room("CofferServerSQLite", ["CofferServer", "CofferPolicy", "CofferCrypto", "CofferSystem", grdb]),
+
+  // The edges.
+  command(
+    "coffer",
+    [
+      "CofferContainer", "CofferFiles", "CofferClient", "CofferPolicy", "CofferCrypto", "CofferSystem", "CofferKeys",
+      arguments,
+    ]),
+  command(
+    "coffer-server",
+    ["CofferServer", "CofferServerSQLite", "CofferAPI", "CofferCrypto", "CofferSystem", arguments, logging]),
+  .systemLibrary(name: "CMagic", pkgConfig: "libmagic", providers: [.apt(["libmagic-dev"])]),
+  .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
+  command("coffer-content-type", ["CMagic", "CSeccomp", "CofferSystem"]),
+
+  // The proof.
+  tests("CofferPolicyTests", ["CofferPolicy", "CofferAPI", "CofferCrypto", "CofferSystem"]),
+  tests(
+    "CofferContainerTests",
+    [
+      "CofferContainer", "CofferPolicy", "CofferCrypto", "CofferKeys", "CofferSystem", "coffer-content-type",
+    ]),
+  tests(
+    "CofferClientTests",
+    [
+      "CofferClient", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", nioSSL, nioCore, nioPosix,
+      hummingbird, hummingbirdTLS, lifecycle, logging,
+    ]),
+  tests(
+    "CofferServerTests",
+    [
+      "CofferServer", "CofferServerSQLite", "coffer-server", "CofferAPI", "CofferPolicy", "CofferCrypto",
+      "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb,
+      logging,
+    ]),
+  tests("CommandTests", ["coffer", "coffer-server", "coffer-content-type", "CofferCrypto", "CofferSystem"]),
+]
+
+let products: [Product] = [
+  .library(
+    name: "CofferContainer",
+    targets: ["CofferContainer", "CofferFiles", "CofferPolicy", "CofferKeys", "CofferCrypto", "CofferSystem"]),
+  .library(name: "CofferClient", targets: ["CofferClient"]),
+  .executable(name: "coffer", targets: ["coffer"]),
+  .executable(name: "coffer-content-type", targets: ["coffer-content-type"]),
+  .executable(name: "coffer-server", targets: ["coffer-server"]),
+]
+
+// The engine alone, for work on the vault and for builds with sanitizers: COFFER_ENGINE_ONLY=1 swift build --build-tests
+let isEngineOnly = Context.environment["COFFER_ENGINE_ONLY"] != nil
+
 let package = Package(
   name: "coffer",
   platforms: [.iOS(.v18), .macOS(.v15)],
-  products: [
-    .library(
-      name: "CofferContainer",
-      targets: ["CofferContainer", "CofferFiles", "CofferPolicy", "CofferKeys", "CofferCrypto", "CofferSystem"]),
-    .library(name: "CofferClient", targets: ["CofferClient"]),
-    .executable(name: "coffer", targets: ["coffer"]),
-    .executable(name: "coffer-content-type", targets: ["coffer-content-type"]),
-    .executable(name: "coffer-server", targets: ["coffer-server"]),
-  ],
+  products: isEngineOnly ? [] : products,
   dependencies: [
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
     .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -66,76 +147,6 @@ let package = Package(
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
-  targets: [
-    // The engine.
-    .target(name: "CCoffer"),
-    room("CofferSystem", ["CCoffer", logging]),
-    room("CofferCrypto", ["CofferSystem", crypto, cryptoExtras]),
-    room("CofferKeys", ["CofferCrypto", "CofferSystem"]),
-    room("CofferFiles", ["CofferSystem"]),
-    room("CofferVault", ["CofferFiles", "CofferCrypto", "CofferSystem", "CofferKeys", "CSQLiteConfiguration", grdb]),
-    room("CofferPolicy", ["CofferCrypto"]),
-    room(
-      "CofferContainer", ["CofferFiles", "CofferVault", "CofferKeys", "CofferPolicy", "CofferCrypto", "CofferSystem"]),
-    .target(
-      name: "CSQLiteConfiguration", linkerSettings: [.linkedLibrary("sqlite3")]),
-
-    // The network.
-    room("CofferAPI", ["CofferPolicy", "CofferCrypto"]),
-    room(
-      "CofferClient",
-      [
-        "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", asyncHTTPClient, nioSSL, nioCore, nioHTTP1,
-        nioPosix,
-      ]),
-    room(
-      "CofferServer",
-      [
-        "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTLS,
-        httpTypes, lifecycle, signals, logging, nioSSL, nioCore,
-      ]),
-    room("CofferServerSQLite", ["CofferServer", "CofferPolicy", "CofferCrypto", "CofferSystem", grdb]),
-
-    // The edges.
-    command(
-      "coffer",
-      [
-        "CofferContainer", "CofferFiles", "CofferClient", "CofferPolicy", "CofferCrypto", "CofferSystem", "CofferKeys",
-        arguments,
-      ]),
-    command(
-      "coffer-server",
-      ["CofferServer", "CofferServerSQLite", "CofferAPI", "CofferCrypto", "CofferSystem", arguments, logging]),
-    .systemLibrary(name: "CMagic", pkgConfig: "libmagic", providers: [.apt(["libmagic-dev"])]),
-    .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
-    command("coffer-content-type", ["CMagic", "CSeccomp", "CofferSystem"]),
-
-    // The proof.
-    room("CofferTestSupport", ["CofferSystem"]),
-    tests("CofferSystemTests", ["CofferSystem"]),
-    tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
-    tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
-    tests("CofferVaultTests", ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", grdb]),
-    tests("CofferPolicyTests", ["CofferPolicy", "CofferAPI", "CofferCrypto", "CofferSystem"]),
-    tests(
-      "CofferContainerTests",
-      [
-        "CofferContainer", "CofferPolicy", "CofferCrypto", "CofferKeys", "CofferSystem", "coffer-content-type",
-      ]),
-    tests(
-      "CofferClientTests",
-      [
-        "CofferClient", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", nioSSL, nioCore, nioPosix,
-        hummingbird, hummingbirdTLS, lifecycle, logging,
-      ]),
-    tests(
-      "CofferServerTests",
-      [
-        "CofferServer", "CofferServerSQLite", "coffer-server", "CofferAPI", "CofferPolicy", "CofferCrypto",
-        "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb,
-        logging,
-      ]),
-    tests("CommandTests", ["coffer", "coffer-server", "coffer-content-type", "CofferCrypto", "CofferSystem"]),
-  ],
+  targets: isEngineOnly ? engine : engine + product,
   swiftLanguageModes: [.v6]
 )

@@ -94,8 +94,8 @@ extension Vault {
     try folder.files.makeDirectory(VaultFormat.objects, in: folder.descriptor)
     let now = time.now()
     let rootFolder = Inode(
-      number: .rootFolder, protection: .complete, permissions: 0o700, modified: now, now: now,
-      content: .directory(entryCount: 0, parent: .rootFolder))
+      number: .rootFolder, kind: .directory, protection: .complete, permissions: 0o700, owner: .process, modified: now,
+      now: now, content: .directory(FolderContent(parent: .rootFolder)))
     let root = try Index.create(at: folder.path + "/" + VaultFormat.index, keys: keys, vault: id) { session in
       try session.store(rootFolder)
     }

@@ -31,6 +31,22 @@ public enum VaultError: Error, Equatable, Sendable {
   case invalidName(InvalidName)
   /// A directory cannot be moved into itself.
   case moveIntoItself
+  /// A file is larger than a vault can hold (1 PiB).
+  case tooLarge
+  /// A symbolic link's target is empty or longer than 4,095 bytes.
+  case invalidLink
+  /// Reading needs a symbolic link, or the operation needs a file, and what is there is something else.
+  case wrongKind
+  /// A file has as many names as it can have.
+  case tooManyLinks
+  /// There is no extended attribute of that name.
+  case noSuchAttribute
+  /// An extended attribute of that name is there already.
+  case attributeExists
+  /// An extended attribute's name or value is larger than the vault keeps.
+  case attributeTooLarge
+  /// The handle is closed, or was not opened for this.
+  case badHandle
   /// The root folder can be neither moved nor removed.
   case rootFolder
 
@@ -75,6 +91,14 @@ extension VaultError: CustomStringConvertible {
     case .directoryNotEmpty: "the folder is not empty"
     case .invalidName(let error): error.description
     case .moveIntoItself: "a folder cannot be moved into itself"
+    case .tooLarge: "the file would be larger than a vault can hold (1 PiB)"
+    case .invalidLink: "a symbolic link's target must have 1 to 4,095 bytes and no zero byte"
+    case .wrongKind: "it is not the kind of file that this needs"
+    case .tooManyLinks: "the file has too many names"
+    case .noSuchAttribute: "no such extended attribute"
+    case .attributeExists: "there is an extended attribute of this name already"
+    case .attributeTooLarge: "an extended attribute's name or value is too large"
+    case .badHandle: "the file is not open for this"
     case .rootFolder: "the vault's root folder cannot be moved, replaced or removed"
     case .settingTooLarge: "a sealed setting is too large"
     case .sourceChanged: "the source changed while it was read; nothing was stored"

@@ -11,14 +11,14 @@ extension FileSnapshot {
   ) throws(VaultError) {
     try VaultError.catching {
       switch inode.content {
-      case .directory: throw VaultError.isADirectory
+      case .directory, .symbolicLink, .special: throw VaultError.isADirectory
       case .inline:
         let buffer = TransferBuffer(count: max(1, Int(byteCount)))
         let count = try read(at: 0, into: buffer.bytes)
         if control.isCancelled() { throw VaultError.cancelled }
         try output.writeAll(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]))
         control.progress(count)
-      case .object(let object):
+      case .object(let object, _):
         let exporter = Exporter(
           snapshot: self, object: object, output: output, isSeekable: isSeekable, control: control)
         try exporter.run()

@@ -25,7 +25,7 @@ public final class FileSnapshot: Sendable {
     } catch {
       throw VaultError.damaged(what: "a file's key")
     }
-    if case .object(let object) = inode.content { file = try vault.objects.open(object.number) } else { file = nil }
+    if case .object(let object, _) = inode.content { file = try vault.objects.open(object.number) } else { file = nil }
     vault.pin(inode.number)
   }
 
@@ -41,9 +41,9 @@ public final class FileSnapshot: Sendable {
     try VaultError.catching {
       do {
         switch inode.content {
-        case .directory: throw VaultError.isADirectory
+        case .directory, .symbolicLink, .special: throw VaultError.isADirectory
         case .inline(let sealed): try readInline(sealed, at: offset, into: target)
-        case .object(let object): try readBlocks(object, at: offset, into: target)
+        case .object(let object, _): try readBlocks(object, at: offset, into: target)
         }
       } catch {
         target.initializeMemory(as: UInt8.self, repeating: 0)

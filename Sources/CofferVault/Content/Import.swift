@@ -55,8 +55,9 @@ extension Vault {
       return try change { session in
         try writer.storeRemainingPages(session)
         try session.removePending(number)
+        let slots = SlotUse(reach: object.blockCount(of: byteCount), used: object.blockCount(of: byteCount))
         return try self.link(
-          number, cipher, source, byteCount: byteCount, content: .object(object), path, replacing: replacing, session)
+          number, cipher, source, byteCount: byteCount, content: .object(object, slots), path, replacing: replacing, session)
       }
     } catch {
       // Nothing names it, for a change that throws was not applied. While the mark is there, the next opening does
@@ -102,8 +103,8 @@ extension Vault {
     let parent = try session.resolveFolder(path.parent)
     let now = time.now()
     let inode = Inode(
-      number: number, protection: parent.protection, permissions: source.permissions & 0o7777,
-      modified: source.modified ?? now, now: now, byteCount: byteCount,
+      number: number, kind: .file, protection: parent.protection, permissions: source.permissions & 0o7777,
+      owner: .process, modified: source.modified ?? now, now: now, byteCount: byteCount,
       wrappedKey: try keys.classKeys.wrap(cipher.key, for: parent.protection), keyCommitment: cipher.key.commitment,
       content: content)
     if let replaced = try session.entry(name, in: parent.number) {

@@ -2,60 +2,81 @@ internal import CofferCrypto
 internal import CofferFiles
 internal import CofferSystem
 
-/// The record of a file or folder.
+/// The record of a file, folder, link or special file.
 struct Inode: Sendable {
-  enum Content: Sendable {
-    /// A folder: how many names it holds, and the folder that holds it.
-    case directory(entryCount: UInt64, parent: InodeNumber)
+  enum Content: Sendable, Equatable {
+    case directory(FolderContent)
     /// A small file: its bytes sealed under its own key.
     case inline([UInt8])
-    /// A larger file: the object that holds its blocks.
-    case object(ObjectReference)
+    /// A larger file: the object that holds its blocks, and how far its slots reach.
+    case object(ObjectReference, SlotUse)
+    /// A symbolic link and the bytes that it points with.
+    case symbolicLink(target: [UInt8])
+    /// A fifo or socket has none.
+    case special
   }
 
   let number: InodeNumber
+  let kind: NodeKind
   var protection: ProtectionClass
   /// The twelve permission bits.
   var permissions: UInt16
+  var owner: FileOwner
+  /// Names that lead here. 1 for a folder; 0 for what is unlinked and still open.
+  var linkCount: UInt32
+  var accessed: Timestamp
   var modified: Timestamp
   var changed: Timestamp
   var created: Timestamp
   /// Rises with every change of the content.
   var revision: UInt64
-  /// Bytes of content; 0 for a folder.
+  /// Bytes of content; 0 for anything but a file.
   var byteCount: UInt64
-  /// The file's key wrapped for its class; empty for a folder.
+  /// Extended attributes, each in a record of its own.
+  var attributeCount: UInt32
+  /// The file's key wrapped for its class; empty for anything but a file.
   var wrappedKey: [UInt8]
   var keyCommitment: [UInt8]
   var content: Content
 
-  var kind: NodeKind { if case .directory = content { .directory } else { .file } }
-
   func encoded() -> [UInt8] {
     var writer = ByteWriter()
     writer.write(number.value)
+    writer.write(kind.rawValue)
     writer.write(protection.rawValue)
     writer.write(permissions)
-    for time in [modified, changed, created] {
+    writer.write(owner.user)
+    writer.write(owner.group)
+    writer.write(linkCount)
+    for time in [accessed, modified, changed, created] {
       writer.write(time.seconds)
       writer.write(time.nanoseconds)
     }
     writer.write(revision)
     writer.write(byteCount)
+    writer.write(attributeCount)
     writer.write(counted: wrappedKey)
     writer.write(counted: keyCommitment)
     switch content {
-    case .directory(let entryCount, let parent):
+    case .directory(let folder):
       writer.write(UInt8(1))
-      writer.write(entryCount)
-      writer.write(parent.value)
+      writer.write(folder.entryCount)
+      writer.write(folder.folderCount)
+      writer.write(folder.parent.value)
     case .inline(let sealed):
       writer.write(UInt8(2))
       writer.write(counted: sealed)
-    case .object(let object):
+    case .object(let object, let slots):
       writer.write(UInt8(3))
       writer.write(object.number)
       writer.write(object.blockSizeExponent)
+      writer.write(slots.reach)
+      writer.write(slots.used)
+    case .symbolicLink(let target):
+      writer.write(UInt8(4))
+      writer.write(counted: target)
+    case .special:
+      writer.write(UInt8(5))
     }
     return Padding.pad(writer.bytes)
   }
@@ -63,58 +84,118 @@ struct Inode: Sendable {
   init(decoding bytes: [UInt8], expecting expected: InodeNumber) throws {
     var reader = ByteReader(try Padding.unpad(bytes))
     number = InodeNumber(value: try reader.read())
-    guard number == expected, let protection = ProtectionClass(rawValue: try reader.read()) else {
-      throw MalformedBytes()
-    }
+    guard number == expected, let kind = NodeKind(rawValue: try reader.read()),
+      let protection = ProtectionClass(rawValue: try reader.read())
+    else { throw MalformedBytes() }
+    self.kind = kind
     self.protection = protection
     permissions = try reader.read()
+    owner = FileOwner(user: try reader.read(), group: try reader.read())
+    linkCount = try reader.read()
     func time() throws -> Timestamp { Timestamp(seconds: try reader.read(), nanoseconds: try reader.read()) }
+    accessed = try time()
     modified = try time()
     changed = try time()
     created = try time()
     revision = try reader.read()
     byteCount = try reader.read()
+    attributeCount = try reader.read()
     wrappedKey = try reader.read(countedUpTo: 128)
     keyCommitment = try reader.read(countedUpTo: 32)
     switch try reader.read(UInt8.self) {
-    case 1: content = .directory(entryCount: try reader.read(), parent: InodeNumber(value: try reader.read()))
+    case 1:
+      content = .directory(
+        FolderContent(
+          entryCount: try reader.read(), folderCount: try reader.read(), parent: InodeNumber(value: try reader.read())))
     case 2: content = .inline(try reader.read(countedUpTo: VaultFormat.inlineLimit + Sealing.overhead + 1024))
     case 3:
-      content = .object(ObjectReference(number: try reader.read(), blockSizeExponent: try reader.read()))
+      content = .object(
+        ObjectReference(number: try reader.read(), blockSizeExponent: try reader.read()),
+        SlotUse(reach: try reader.read(), used: try reader.read()))
+    case 4: content = .symbolicLink(target: try reader.read(countedUpTo: VaultFormat.linkTargetLimit))
+    case 5: content = .special
     default: throw MalformedBytes()
     }
     try reader.finish()
+    guard content.fits(kind), byteCount <= VaultFormat.fileSizeLimit else { throw MalformedBytes() }
     if case .inline = content, byteCount > UInt64(VaultFormat.inlineLimit) { throw MalformedBytes() }
-    if case .object(let object) = content {
-      guard VaultFormat.blockSizeExponents.contains(object.blockSizeExponent), byteCount <= 1 << 62 else {
-        throw MalformedBytes()
-      }
+    if case .object(let object, let slots) = content {
+      guard VaultFormat.blockSizeExponents.contains(object.blockSizeExponent), slots.used <= slots.reach,
+        slots.reach <= VaultFormat.slotLimit
+      else { throw MalformedBytes() }
     }
   }
 
   init(
-    number: InodeNumber, protection: ProtectionClass, permissions: UInt16, modified: Timestamp, now: Timestamp,
-    byteCount: UInt64 = 0, wrappedKey: [UInt8] = [], keyCommitment: [UInt8] = [], content: Content
+    number: InodeNumber, kind: NodeKind, protection: ProtectionClass, permissions: UInt16, owner: FileOwner,
+    modified: Timestamp, now: Timestamp, byteCount: UInt64 = 0, wrappedKey: [UInt8] = [], keyCommitment: [UInt8] = [],
+    content: Content
   ) {
     self.number = number
+    self.kind = kind
     self.protection = protection
     self.permissions = permissions
+    self.owner = owner
+    linkCount = 1
+    accessed = modified
     self.modified = modified
     changed = now
     created = now
     revision = 1
     self.byteCount = byteCount
+    attributeCount = 0
     self.wrappedKey = wrappedKey
     self.keyCommitment = keyCommitment
     self.content = content
   }
 }
 
+/// What a folder holds.
+struct FolderContent: Equatable, Sendable {
+  /// Names in it.
+  var entryCount: UInt64 = 0
+  /// Those of them that name folders.
+  var folderCount: UInt64 = 0
+  /// The folder that holds it; the root folder's own number in the root folder.
+  var parent: InodeNumber
+}
+
+/// How far an object's slots reach.
+struct SlotUse: Equatable, Sendable {
+  /// Every slot that a block lies in is below this one.
+  var reach: UInt64
+  /// Slots that a block lies in.
+  var used: UInt64
+}
+
+extension Inode.Content {
+  fileprivate func fits(_ kind: NodeKind) -> Bool {
+    switch (kind, self) {
+    case (.directory, .directory), (.file, .inline), (.file, .object), (.symbolicLink, .symbolicLink), (.fifo, .special),
+      (.socket, .special):
+      true
+    default: false
+    }
+  }
+}
+
 extension FileAttributes {
   init(_ inode: Inode) {
+    var byteCount = inode.byteCount
+    var storedByteCount: UInt64 = 0
+    var linkCount = inode.linkCount
+    switch inode.content {
+    case .directory(let folder): linkCount = 2 + UInt32(clamping: folder.folderCount)
+    case .inline: storedByteCount = byteCount
+    case .object(let object, let slots): storedByteCount = slots.used << object.blockSizeExponent
+    case .symbolicLink(let target): byteCount = UInt64(target.count)
+    case .special: break
+    }
     self.init(
-      number: inode.number.value, kind: inode.kind, byteCount: inode.byteCount, permissions: inode.permissions,
-      modified: inode.modified, created: inode.created, protection: inode.protection, revision: inode.revision)
+      number: inode.number.value, kind: inode.kind, byteCount: byteCount, storedByteCount: storedByteCount,
+      permissions: inode.permissions, owner: inode.owner, linkCount: linkCount, accessed: inode.accessed,
+      modified: inode.modified, changed: inode.changed, created: inode.created, protection: inode.protection,
+      revision: inode.revision)
   }
 }
 

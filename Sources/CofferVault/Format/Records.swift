@@ -10,6 +10,10 @@ enum RecordKind: UInt8, CaseIterable {
   case pending = 5
   case bucket = 6
   case root = 7
+  /// One extended attribute.
+  case attribute = 8
+  /// Which groups of a file's map pages have rows; see ``MapDirectory``.
+  case mapDirectory = 9
 
   /// Entries are small and read in runs, so they have a clustered table; the others are large and looked up one by one.
   var table: RecordTable { self == .entry ? .entry : .record }

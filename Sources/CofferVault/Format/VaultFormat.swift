@@ -18,6 +18,12 @@ enum VaultFormat {
   static let bucketsPerPage = 64
   /// Objects that may be made between two commits, and so be left over by a crash.
   static let uncommittedObjects: UInt64 = 64
+  /// Bytes of a file at most: one pebibyte.
+  static let fileSizeLimit: UInt64 = 1 << 50
+  /// Slots of an object at most.
+  static let slotLimit: UInt64 = 1 << 50
+  /// Bytes of a symbolic link's target at most, as Linux has it.
+  static let linkTargetLimit = 4095
   static let blockSizeExponents: ClosedRange<UInt8> = 12...20
 
   /// The block size for a file of `byteCount` bytes, so that the padding of its last block costs a few per cent.

@@ -69,8 +69,9 @@ extension IndexSession {
   /// Changes how many names a folder holds, and its times.
   func adjust(_ folder: InodeNumber, by difference: Int64, at time: Timestamp) throws {
     var inode = try inode(folder)
-    guard case .directory(let count, let parent) = inode.content else { throw VaultError.notADirectory }
-    inode.content = .directory(entryCount: count &+ UInt64(bitPattern: difference), parent: parent)
+    guard case .directory(var content) = inode.content else { throw VaultError.notADirectory }
+    content.entryCount &+= UInt64(bitPattern: difference)
+    inode.content = .directory(content)
     inode.modified = time
     inode.changed = time
     try store(inode)
@@ -124,7 +125,7 @@ extension PendingRemoval {
   init(_ inode: Inode) {
     var object: ObjectReference?
     var pages: UInt64 = 0
-    if case .object(let reference) = inode.content {
+    if case .object(let reference, _) = inode.content {
       object = reference
       pages = MapPage.pageCount(blockCount: reference.blockCount(of: inode.byteCount))
     }

@@ -55,8 +55,8 @@ extension Vault {
     let number = session.newInodeNumber()
     try session.store(
       Inode(
-        number: number, protection: parent.protection, permissions: permissions & 0o7777, modified: now, now: now,
-        content: .directory(entryCount: 0, parent: parent.number)))
+        number: number, kind: .directory, protection: parent.protection, permissions: permissions & 0o7777,
+        owner: .process, modified: now, now: now, content: .directory(FolderContent(parent: parent.number))))
     try session.link(Entry(name: name, inode: number, kind: .directory), in: parent.number)
     try session.adjust(parent.number, by: 1, at: now)
   }
@@ -84,8 +84,9 @@ extension Vault {
       try session.adjust(newParent.number, by: 1, at: now)
       var inode = try session.inode(moved.inode)
       inode.changed = now
-      if case .directory(let count, _) = inode.content {
-        inode.content = .directory(entryCount: count, parent: newParent.number)
+      if case .directory(var content) = inode.content {
+        content.parent = newParent.number
+        inode.content = .directory(content)
       }
       try session.store(inode)
     }
@@ -95,8 +96,8 @@ extension Vault {
     var ancestor = newParent
     while ancestor.number != .rootFolder {
       if ancestor.number == moved { throw VaultError.moveIntoItself }
-      guard case .directory(_, let parent) = ancestor.content else { throw VaultError.notADirectory }
-      ancestor = try session.inode(parent)
+      guard case .directory(let content) = ancestor.content else { throw VaultError.notADirectory }
+      ancestor = try session.inode(content.parent)
     }
   }
 
@@ -104,11 +105,11 @@ extension Vault {
     _ target: Entry, by moved: Entry, in parent: InodeNumber, _ session: IndexSession
   ) throws {
     let inode = try session.inode(target.inode)
-    switch (moved.kind, inode.content) {
-    case (.file, .directory): throw VaultError.isADirectory
-    case (.directory, .inline), (.directory, .object): throw VaultError.notADirectory
-    case (.directory, .directory(let count, _)) where count > 0: throw VaultError.directoryNotEmpty
-    default: break
+    if case .directory(let content) = inode.content {
+      guard moved.kind == .directory else { throw VaultError.isADirectory }
+      guard content.entryCount == 0 else { throw VaultError.directoryNotEmpty }
+    } else if moved.kind == .directory {
+      throw VaultError.notADirectory
     }
     try session.unlink(target.name, in: parent)
     try session.adjust(parent, by: -1, at: time.now())
@@ -122,7 +123,7 @@ extension Vault {
       let parent = try session.resolveFolder(path.parent)
       guard let entry = try session.entry(name, in: parent.number) else { throw VaultError.notFound }
       let inode = try session.inode(entry.inode)
-      if case .directory(let count, _) = inode.content, count > 0 { throw VaultError.directoryNotEmpty }
+      if case .directory(let content) = inode.content, content.entryCount > 0 { throw VaultError.directoryNotEmpty }
       try session.unlink(name, in: parent.number)
       try session.adjust(parent.number, by: -1, at: self.time.now())
       try self.discard(inode, in: session)
