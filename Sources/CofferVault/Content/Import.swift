@@ -57,7 +57,8 @@ extension Vault {
         try session.removePending(number)
         let slots = SlotUse(reach: object.blockCount(of: byteCount), used: object.blockCount(of: byteCount))
         return try self.link(
-          number, cipher, source, byteCount: byteCount, content: .object(object, slots), path, replacing: replacing, session)
+          number, cipher, source, byteCount: byteCount, content: .object(object, slots), path, replacing: replacing,
+          session)
       }
     } catch {
       // Nothing names it, for a change that throws was not applied. While the mark is there, the next opening does

@@ -171,7 +171,8 @@ struct SlotUse: Equatable, Sendable {
 extension Inode.Content {
   fileprivate func fits(_ kind: NodeKind) -> Bool {
     switch (kind, self) {
-    case (.directory, .directory), (.file, .inline), (.file, .object), (.symbolicLink, .symbolicLink), (.fifo, .special),
+    case (.directory, .directory), (.file, .inline), (.file, .object), (.symbolicLink, .symbolicLink),
+      (.fifo, .special),
       (.socket, .special):
       true
     default: false
