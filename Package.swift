@@ -49,9 +49,9 @@ let engine: [Target] = [
   room("CofferCrypto", ["CofferSystem", crypto, cryptoExtras]),
   room("CofferKeys", ["CofferCrypto", "CofferSystem"]),
   room("CofferFiles", ["CofferSystem"]),
-  room("CofferVault", ["CofferFiles", "CofferCrypto", "CofferSystem", "CofferKeys", "CSQLiteConfiguration", grdb]),
+  room("CofferVault", ["CofferFiles", "CofferCrypto", "CofferSystem", "CofferKeys", "CSQLiteAccess", grdb]),
   .target(
-    name: "CSQLiteConfiguration", linkerSettings: [.linkedLibrary("sqlite3")]),
+    name: "CSQLiteAccess", linkerSettings: [.linkedLibrary("sqlite3")]),
   room("CofferTestSupport", ["CofferSystem"]),
   tests("CofferSystemTests", ["CofferSystem"]),
   tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),

@@ -45,7 +45,7 @@ public final class Vault: Sendable {
     let anchor = try keyStore.read(.anchor, of: description.id).flatMap { bytes in
       try? Anchor(decoding: bytes.withUnsafeBytes { Array($0) })
     }
-    isReadOnly = try !Vault.isCurrent(index.read { $0.committed }, keybagDigest: keybagDigest, anchor: anchor)
+    isReadOnly = !Vault.isCurrent(index.read { $0.committed }, keybagDigest: keybagDigest, anchor: anchor)
     state.withLock { $0.isBound = anchor?.isBound }
     if !isReadOnly { try recover() }
   }
@@ -117,9 +117,9 @@ public final class Vault: Sendable {
   func change<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
     guard !isReadOnly else { throw .olderThanAnchor }
     return try VaultError.catching {
-      // Bounds what a crash undoes and what a transaction holds. Before the operation, not behind it: a commit that
-      // fails must not look like an operation that failed.
-      if try index.read({ $0.hasChanges && $0.operationCount >= 1000 }) { try commit() }
+      // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
+      // not look like an operation that failed.
+      if index.read({ $0.isFull }) { try commit() }
       return try index.perform(body)
     }
   }

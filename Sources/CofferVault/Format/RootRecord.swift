@@ -10,10 +10,13 @@ struct RootRecord: Equatable, Sendable {
   var nextInode: UInt64
   /// The high-water mark of objects' numbers.
   var nextObject: UInt64
-  /// The GCM tag of each bucket page as it was last sealed.
+  /// The salt of the next opening that writes.
+  var nextSalt: UInt32
+  /// The GCM tag of each bucket page as it was last sealed; ``noPage`` where none of its buckets ever had a row.
   var pageTags: [[UInt8]]
 
   static let branchByteCount = 16
+  static let noPage = [UInt8](repeating: 0, count: Sealing.tagByteCount)
   static let pageCount = VaultFormat.bucketCount / VaultFormat.bucketsPerPage
 
   func encoded() -> [UInt8] {
@@ -22,6 +25,7 @@ struct RootRecord: Equatable, Sendable {
     writer.write(fixed: branch)
     writer.write(nextInode)
     writer.write(nextObject)
+    writer.write(nextSalt)
     for tag in pageTags { writer.write(fixed: tag) }
     return writer.bytes
   }
@@ -32,6 +36,7 @@ struct RootRecord: Equatable, Sendable {
     branch = try reader.read(fixed: Self.branchByteCount)
     nextInode = try reader.read()
     nextObject = try reader.read()
+    nextSalt = try reader.read()
     pageTags = []
     for _ in 0..<Self.pageCount { pageTags.append(try reader.read(fixed: Sealing.tagByteCount)) }
     try reader.finish()
@@ -42,7 +47,8 @@ struct RootRecord: Equatable, Sendable {
     self.branch = branch
     nextInode = InodeNumber.rootFolder.value + 1
     nextObject = 0
-    pageTags = Array(repeating: [], count: Self.pageCount)
+    nextSalt = 1
+    pageTags = Array(repeating: Self.noPage, count: Self.pageCount)
   }
 }
 

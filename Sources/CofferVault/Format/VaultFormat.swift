@@ -14,7 +14,9 @@ enum VaultFormat {
   static let inlineLimit = 3 << 10
   /// Block map entries in one page.
   static let blocksPerPage: UInt64 = 64
-  static let bucketCount = 4096
+  /// Rows fall into 2¹⁴ buckets, so that a bucket of a vault of a million files has about a hundred.
+  static let bucketBits = 14
+  static let bucketCount = 1 << bucketBits
   static let bucketsPerPage = 64
   /// Objects that may be made between two commits, and so be left over by a crash.
   static let uncommittedObjects: UInt64 = 64

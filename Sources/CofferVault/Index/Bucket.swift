@@ -16,6 +16,8 @@ struct Bucket: Equatable, Sendable {
     count += 1
   }
 
+  var isEmpty: Bool { count == 0 && sum == SIMD4(repeating: 0) }
+
   mutating func remove(_ hash: SIMD4<UInt64>) {
     sum ^= hash
     count &-= 1
@@ -50,8 +52,14 @@ struct RowHasher: Sendable {
 
   init(metadataKey: SecretKey) { key = metadataKey.derived("buckets") }
 
-  func hash(_ table: RecordTable, _ row: RowKey, tag: [UInt8]) -> SIMD4<UInt64> {
-    let code = MessageAuthentication.code(for: [table.rawValue] + row.bytes + tag, key: key)
+  func hash(_ table: RecordTable, _ row: RowKey, _ tag: RowTag) -> SIMD4<UInt64> {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(33)
+    bytes.append(table.rawValue)
+    for word in [row.high, row.low, tag.high, tag.low] {
+      withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+    let code = MessageAuthentication.code(for: bytes, key: key)
     var result = SIMD4<UInt64>(repeating: 0)
     for (index, byte) in code.enumerated() { result[index / 8] = result[index / 8] << 8 | UInt64(byte) }
     return result

@@ -1,30 +1,34 @@
-internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
+internal import Foundation
 internal import GRDB
 
 /// The sealed rows of a vault, behind one lock.
 ///
-/// Operations apply inside one open SQLite transaction, each in a savepoint of its own; ``commit()`` makes them durable
-/// together. Invariants, held between operations:
+/// Invariants, held between operations:
 /// 1. a row that was read or written lies in a bucket that was verified first;
-/// 2. `buckets` equals the rows in the open transaction, and the sealed pages equal the rows of the last commit;
-/// 3. after a commit that failed, nothing more is written until the vault is opened again.
+/// 2. the buckets in memory equal the rows in SQLite, which are those of the last commit; what changed since is in the
+///    session's buffer;
+/// 3. after a commit that failed for another reason than a full disk, nothing more is written until the vault is opened
+///    again.
 final class Index: Sendable {
+  /// Kept open; all statements run under `lock`, past the queue.
   private let queue: DatabaseQueue
-  /// Touched only inside `queue`.
+  private let lock = NSLock()
+  /// Touched only under `lock`.
   private nonisolated(unsafe) let session: IndexSession
 
-  /// Writes the first root and the empty buckets of a new vault; returns its first anchor.
-  static func create(at path: String, keys: UnlockedKeys, vault: VaultID, firstRows: (IndexSession) throws -> Void)
-    throws
-    -> CommittedRoot
-  {
+  /// Writes the first root and the first rows of a new vault; returns its first anchor.
+  static func create(
+    at path: String, keys: UnlockedKeys, vault: VaultID, firstRows: (IndexSession) throws -> Void
+  ) throws -> CommittedRoot {
     try IndexDatabase.create(at: path)
     let queue = try IndexDatabase.open(at: path)
     let root = RootRecord(branch: Randomness.bytes(RootRecord.branchByteCount))
+    defer { try? queue.close() }
     return try queue.inDatabase { db in
-      let session = IndexSession(db: db, keys: keys, vault: vault, root: root, isNew: true)
+      let session = IndexSession(stored: try StoredRows(db, keys: keys, vault: vault, new: root), keys: keys)
+      defer { session.close() }
       try session.operation { try firstRows(session) }
       return try session.commit().root
     }
@@ -33,34 +37,44 @@ final class Index: Sendable {
   init(at path: String, keys: UnlockedKeys, vault: VaultID) throws {
     queue = try IndexDatabase.open(at: path)
     session = try queue.inDatabase { db in
-      try IndexSession(opening: db, keys: keys, vault: vault)
+      IndexSession(stored: try StoredRows(db, keys: keys, vault: vault), keys: keys)
     }
   }
 
   /// Runs one operation: all of its changes stay, or none.
   func perform<Result>(_ body: (IndexSession) throws -> Result) throws -> Result {
-    try queue.inDatabase { _ in try session.operation { try body(session) } }
+    lock.lock()
+    defer { lock.unlock() }
+    return try session.operation { try body(session) }
   }
 
-  /// Reads, without opening a transaction.
-  func read<Result>(_ body: (IndexSession) throws -> Result) throws -> Result {
-    try queue.inDatabase { _ in try body(session) }
+  /// Reads what is stored and what changed since.
+  func read<Result>(_ body: (IndexSession) throws -> Result) rethrows -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return try body(session)
   }
 
-  /// Makes everything since the last commit durable; nil where nothing changed.
+  /// Makes everything since the last commit durable; nil where nothing changed. A thread that waited while another
+  /// committed finds nothing left to do: so commits at the same time become one.
   ///
   /// - Parameter prepare: makes durable what the rows refer to. It runs under the index's lock, so that no operation
   ///   comes between it and the commit.
   func commit(prepare: () throws -> Void) throws -> (root: CommittedRoot, removals: [PendingRemoval])? {
-    try queue.inDatabase { _ in
-      try session.requireUsable()
-      guard session.hasChanges else { return nil }
-      try prepare()
-      return try session.commit()
-    }
+    lock.lock()
+    defer { lock.unlock() }
+    try session.requireUsable()
+    guard session.hasChanges else { return nil }
+    try prepare()
+    return try session.commit()
   }
 
-  func close() throws { try queue.close() }
+  func close() throws {
+    lock.lock()
+    defer { lock.unlock() }
+    session.close()
+    try queue.close()
+  }
 }
 
 /// What a commit left: enough to know later whether the vault is at least as new.

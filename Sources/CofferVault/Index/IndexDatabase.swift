@@ -1,4 +1,4 @@
-internal import CSQLiteConfiguration
+internal import CSQLiteAccess
 internal import CofferSystem
 internal import Foundation
 internal import GRDB
@@ -72,41 +72,4 @@ enum IndexDatabase {
     }
     return try DatabaseQueue(path: path, configuration: configuration)
   }
-}
-
-/// The statements on one table. Written out, because SQL is never put together from parts.
-struct TableStatements {
-  let value: String
-  let tag: String
-  let insert: String
-  let update: String
-  let delete: String
-  /// Rows from a key (exclusive) up to another (exclusive), in order.
-  let scan: String
-  let tags: String
-
-  static func of(_ table: RecordTable) -> TableStatements {
-    switch table {
-    case .entry: entry
-    case .record: record
-    }
-  }
-
-  private static let entry = TableStatements(
-    value: "SELECT value FROM entry WHERE key = ?",
-    tag: "SELECT substr(value, -16) FROM entry WHERE key = ?",
-    insert: "INSERT INTO entry(key, value) VALUES (?, ?)",
-    update: "UPDATE entry SET value = ? WHERE key = ?",
-    delete: "DELETE FROM entry WHERE key = ?",
-    scan: "SELECT key, value FROM entry WHERE key > ? AND key < ? ORDER BY key LIMIT ?",
-    tags: "SELECT key, substr(value, -16) FROM entry WHERE key >= ? AND key < ? ORDER BY key")
-
-  private static let record = TableStatements(
-    value: "SELECT value FROM record WHERE key = ?",
-    tag: "SELECT substr(value, -16) FROM record WHERE key = ?",
-    insert: "INSERT INTO record(key, value) VALUES (?, ?)",
-    update: "UPDATE record SET value = ? WHERE key = ?",
-    delete: "DELETE FROM record WHERE key = ?",
-    scan: "SELECT key, value FROM record WHERE key > ? AND key < ? ORDER BY key LIMIT ?",
-    tags: "SELECT key, substr(value, -16) FROM record WHERE key >= ? AND key < ? ORDER BY key")
 }

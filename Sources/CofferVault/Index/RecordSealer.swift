@@ -9,41 +9,54 @@ internal import CofferSystem
 struct RecordSealer {
   static let saltByteCount = 32
   private let metadataKey: SecretKey
-  private let vault: VaultID
+  private let context: [UInt8]
   private var keys: [UInt32: SecretKey] = [:]
 
   init(metadataKey: SecretKey, vault: VaultID) {
     self.metadataKey = metadataKey
-    self.vault = vault
+    context = Array("coffer record \(VaultFormat.version)".utf8) + vault.bytes
   }
 
   /// The key of a salt that `load` finds in the index; kept for the next record.
-  mutating func key(_ index: UInt32, load: () throws -> [UInt8]?) throws -> SecretKey {
-    if let key = keys[index] { return key }
+  mutating func key(_ index: UInt32, load: () throws -> [UInt8]?) throws -> RecordKey {
+    if let key = keys[index] { return RecordKey(salt: index, key: key, context: context) }
     guard let salt = try load(), salt.count == Self.saltByteCount else { throw VaultError.damaged(what: "a salt") }
     let key = metadataKey.derived("records", context: salt)
     // Old openings' keys are cheap to derive again; a vault of many openings must not hold them all.
     if keys.count >= 256 { keys.removeAll() }
     keys[index] = key
-    return key
+    return RecordKey(salt: index, key: key, context: context)
   }
 
-  func seal(_ plaintext: [UInt8], salt index: UInt32, key: SecretKey, kind: RecordKind, row: [UInt8]) throws -> [UInt8]
-  {
-    index.bigEndianBytes + (try Sealing.seal(plaintext, key: key, authenticating: context(kind, row)))
+  mutating func forget(_ index: UInt32) { keys[index] = nil }
+
+  /// The salt that a stored value was sealed with.
+  static func saltIndex(of value: UnsafeRawBufferPointer) throws -> UInt32 {
+    guard value.count >= 4 else { throw MalformedBytes() }
+    return UInt32(bigEndian: value.loadUnaligned(as: UInt32.self))
+  }
+}
+
+/// The key of one salt.
+struct RecordKey: Sendable {
+  fileprivate let salt: UInt32
+  fileprivate let key: SecretKey
+  fileprivate let context: [UInt8]
+
+  func seal(_ plaintext: [UInt8], kind: RecordKind, row: UnsafeRawBufferPointer) throws -> [UInt8] {
+    salt.bigEndianBytes + (try Sealing.seal(plaintext, key: key, authenticating: context(kind, row)))
   }
 
-  func open(_ value: [UInt8], key: SecretKey, kind: RecordKind, row: [UInt8]) throws -> [UInt8] {
+  func open(_ value: UnsafeRawBufferPointer, kind: RecordKind, row: UnsafeRawBufferPointer) throws -> [UInt8] {
     try Sealing.open(Array(value.dropFirst(4)), key: key, authenticating: context(kind, row))
   }
 
-  /// The salt that a stored value was sealed with.
-  static func saltIndex(of value: [UInt8]) throws -> UInt32 {
-    var reader = ByteReader(value)
-    return try reader.read(UInt32.self)
-  }
-
-  private func context(_ kind: RecordKind, _ row: [UInt8]) -> [UInt8] {
-    Array("coffer record \(VaultFormat.version)".utf8) + vault.bytes + [kind.rawValue] + row
+  private func context(_ kind: RecordKind, _ row: UnsafeRawBufferPointer) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(context.count + 1 + row.count)
+    bytes += context
+    bytes.append(kind.rawValue)
+    bytes.append(contentsOf: row)
+    return bytes
   }
 }

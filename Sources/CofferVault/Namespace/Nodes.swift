@@ -4,15 +4,6 @@ internal import CofferSystem
 
 /// Entries and inodes as the operations see them.
 extension IndexSession {
-  func inode(_ number: InodeNumber) throws -> Inode {
-    guard let bytes = try value(.inode, rowKeys.inode(number)) else {
-      throw VaultError.damaged(what: "an inode is missing")
-    }
-    return try Inode(decoding: bytes, expecting: number)
-  }
-
-  func store(_ inode: Inode) throws { try set(.inode, rowKeys.inode(inode.number), inode.encoded()) }
-
   func newInodeNumber() -> InodeNumber {
     defer { root.nextInode += 1 }
     return InodeNumber(value: root.nextInode)

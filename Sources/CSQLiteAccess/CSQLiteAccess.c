@@ -1,0 +1,46 @@
+#include "CSQLiteAccess.h"
+
+#include <sqlite3.h>
+#include <stddef.h>
+
+int coffer_sqlite_defend(void *connection) {
+  int result = sqlite3_db_config((sqlite3 *)connection, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  if (result != SQLITE_OK) return result;
+  // No row that Coffer writes is larger; one that somebody else wrote is refused before it is read into memory.
+  sqlite3_limit((sqlite3 *)connection, SQLITE_LIMIT_LENGTH, 16 << 20);
+  return sqlite3_db_config((sqlite3 *)connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+}
+
+void coffer_sqlite_remove_hooks(void *connection) {
+  sqlite3_commit_hook((sqlite3 *)connection, NULL, NULL);
+  sqlite3_rollback_hook((sqlite3 *)connection, NULL, NULL);
+  sqlite3_update_hook((sqlite3 *)connection, NULL, NULL);
+}
+
+int coffer_sqlite_bind_blob(void *statement, int parameter, const void *bytes, int count) {
+  return sqlite3_bind_blob((sqlite3_stmt *)statement, parameter, bytes, count, SQLITE_STATIC);
+}
+
+int coffer_sqlite_bind_integer(void *statement, int parameter, long long value) {
+  return sqlite3_bind_int64((sqlite3_stmt *)statement, parameter, value);
+}
+
+int coffer_sqlite_step(void *statement) {
+  int result = sqlite3_step((sqlite3_stmt *)statement);
+  if (result == SQLITE_ROW || result == SQLITE_DONE) return result;
+  return sqlite3_extended_errcode(sqlite3_db_handle((sqlite3_stmt *)statement));
+}
+
+void coffer_sqlite_reset(void *statement) {
+  sqlite3_reset((sqlite3_stmt *)statement);
+  sqlite3_clear_bindings((sqlite3_stmt *)statement);
+}
+
+const void *coffer_sqlite_column_blob(void *statement, int column, int *count) {
+  static const char empty = 0;
+  *count = 0;
+  if (sqlite3_column_type((sqlite3_stmt *)statement, column) != SQLITE_BLOB) return NULL;
+  const void *bytes = sqlite3_column_blob((sqlite3_stmt *)statement, column);
+  *count = sqlite3_column_bytes((sqlite3_stmt *)statement, column);
+  return *count == 0 ? &empty : bytes;
+}

@@ -1,0 +1,25 @@
+// What GRDB's interface lacks: options of variable arguments, and statements without a Swift object for each value.
+#ifndef COFFER_SQLITE_ACCESS_H
+#define COFFER_SQLITE_ACCESS_H
+
+/// SQLITE_DBCONFIG_DEFENSIVE on and SQLITE_DBCONFIG_TRUSTED_SCHEMA off, values of at most 16 MiB. Returns an SQLite result code.
+/// `connection` is a `sqlite3 *`.
+int coffer_sqlite_defend(void *connection);
+
+/// Takes away the hooks on transactions that GRDB sets for its observers: they hold when transactions go through GRDB.
+/// `connection` is a `sqlite3 *`.
+void coffer_sqlite_remove_hooks(void *connection);
+
+// In the following, `statement` is a `sqlite3_stmt *`, parameters count from 1 and columns from 0.
+
+/// Binds a blob without copying it: it must stay until the statement is reset. Returns an SQLite result code.
+int coffer_sqlite_bind_blob(void *statement, int parameter, const void *bytes, int count);
+int coffer_sqlite_bind_integer(void *statement, int parameter, long long value);
+/// SQLITE_ROW (100), SQLITE_DONE (101) or an extended error code.
+int coffer_sqlite_step(void *statement);
+/// Makes the statement ready to be bound and stepped again.
+void coffer_sqlite_reset(void *statement);
+/// A column's bytes until the next step or reset; NULL where it is not a blob, or out of memory.
+const void *coffer_sqlite_column_blob(void *statement, int column, int *count);
+
+#endif

@@ -1,0 +1,169 @@
+internal import CSQLiteAccess
+internal import CofferSystem
+internal import GRDB
+
+/// A prepared statement that takes and gives bytes where they lie. GRDB prepares and owns it; binding and stepping go
+/// past GRDB's values, because a commit of a thousand files runs thousands of them.
+///
+/// Used only under the index's lock.
+final class RowStatement {
+  private var statement: Statement?
+  /// Valid while the statement is.
+  private var handle: UnsafeMutableRawPointer
+
+  init(_ db: Database, _ sql: String) throws {
+    let statement = try db.makeStatement(sql: sql)
+    handle = UnsafeMutableRawPointer(statement.sqliteStatement)
+    self.statement = statement
+  }
+
+  /// Gives the statement back to SQLite, which closes no connection before. Nothing can be run afterwards.
+  func close() { statement = nil }
+
+  enum Parameter {
+    case bytes(UnsafeRawBufferPointer)
+    case integer(Int64)
+  }
+
+  /// Runs a statement that gives no rows.
+  func run(_ parameters: Parameter...) throws {
+    try bind(parameters)
+    defer { coffer_sqlite_reset(handle) }
+    try check(coffer_sqlite_step(handle), is: Self.done)
+  }
+
+  /// Calls `body` with the only row, if there is one.
+  func first<Result>(_ parameters: Parameter..., body: (Columns) throws -> Result) throws -> Result? {
+    try bind(parameters)
+    defer { coffer_sqlite_reset(handle) }
+    let code = coffer_sqlite_step(handle)
+    if code == Self.done { return nil }
+    try check(code, is: Self.row)
+    return try body(Columns(handle: handle))
+  }
+
+  /// Calls `body` with each row.
+  func forEach(_ parameters: Parameter..., body: (Columns) throws -> Void) throws {
+    try bind(parameters)
+    defer { coffer_sqlite_reset(handle) }
+    while true {
+      let code = coffer_sqlite_step(handle)
+      if code == Self.done { return }
+      try check(code, is: Self.row)
+      try body(Columns(handle: handle))
+    }
+  }
+
+  struct Columns {
+    fileprivate let handle: UnsafeMutableRawPointer
+
+    /// A column's bytes, until the next row. Throws where somebody stored something else than a blob.
+    subscript(column: Int) -> UnsafeRawBufferPointer {
+      get throws {
+        var count: CInt = 0
+        guard let bytes = coffer_sqlite_column_blob(handle, CInt(column), &count) else {
+          throw VaultError.damaged(what: "the index's rows")
+        }
+        return UnsafeRawBufferPointer(start: bytes, count: Int(count))
+      }
+    }
+  }
+
+  private static let row: CInt = 100
+  private static let done: CInt = 101
+
+  private func bind(_ parameters: [Parameter]) throws {
+    guard statement != nil else { throw VaultError.needsReopening }
+    for (index, parameter) in parameters.enumerated() {
+      let number = CInt(index + 1)
+      let code =
+        switch parameter {
+        case .bytes(let bytes): coffer_sqlite_bind_blob(handle, number, bytes.baseAddress, CInt(bytes.count))
+        case .integer(let value): coffer_sqlite_bind_integer(handle, number, value)
+        }
+      try check(code, is: 0)
+    }
+  }
+
+  private func check(_ code: CInt, is expected: CInt) throws {
+    guard code == expected else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+  }
+}
+
+/// The statements on one table. Written out, because SQL is never put together from parts.
+struct TableStatements {
+  let value: RowStatement
+  let insert: RowStatement
+  let update: RowStatement
+  let delete: RowStatement
+  /// Rows from a key (exclusive) up to another (inclusive), in order.
+  let scan: RowStatement
+  /// Keys and tags from a key (inclusive) up to another (exclusive), in order.
+  let tags: RowStatement
+
+  static func entry(_ db: Database) throws -> TableStatements {
+    TableStatements(
+      value: try RowStatement(db, "SELECT value FROM entry WHERE key = ?"),
+      insert: try RowStatement(db, "INSERT INTO entry(key, value) VALUES (?, ?)"),
+      update: try RowStatement(db, "UPDATE entry SET value = ?2 WHERE key = ?1"),
+      delete: try RowStatement(db, "DELETE FROM entry WHERE key = ?"),
+      scan: try RowStatement(db, "SELECT key, value FROM entry WHERE key > ? AND key <= ? ORDER BY key"),
+      tags: try RowStatement(
+        db, "SELECT key, substr(value, -16) FROM entry WHERE key >= ? AND key < ? ORDER BY key"))
+  }
+
+  static func record(_ db: Database) throws -> TableStatements {
+    TableStatements(
+      value: try RowStatement(db, "SELECT value FROM record WHERE key = ?"),
+      insert: try RowStatement(db, "INSERT INTO record(key, value) VALUES (?, ?)"),
+      update: try RowStatement(db, "UPDATE record SET value = ?2 WHERE key = ?1"),
+      delete: try RowStatement(db, "DELETE FROM record WHERE key = ?"),
+      scan: try RowStatement(db, "SELECT key, value FROM record WHERE key > ? AND key <= ? ORDER BY key"),
+      tags: try RowStatement(
+        db, "SELECT key, substr(value, -16) FROM record WHERE key >= ? AND key < ? ORDER BY key"))
+  }
+}
+
+/// Every statement of an open index.
+struct IndexStatements {
+  let entry: TableStatements
+  let record: TableStatements
+  let bucket: RowStatement
+  let storeBucket: RowStatement
+  let root: RowStatement
+  let storeRoot: RowStatement
+  let salt: RowStatement
+  let storeSalt: RowStatement
+  let begin: RowStatement
+  let commit: RowStatement
+  let rollback: RowStatement
+
+  init(_ db: Database) throws {
+    guard let connection = db.sqliteConnection else { throw VaultError.damaged(what: "the index") }
+    coffer_sqlite_remove_hooks(UnsafeMutableRawPointer(connection))
+    entry = try .entry(db)
+    record = try .record(db)
+    bucket = try RowStatement(db, "SELECT value FROM bucket WHERE id = ?")
+    storeBucket = try RowStatement(db, "INSERT OR REPLACE INTO bucket(id, value) VALUES (?, ?)")
+    root = try RowStatement(db, "SELECT value FROM root WHERE id = 1")
+    storeRoot = try RowStatement(db, "INSERT OR REPLACE INTO root(id, value) VALUES (1, ?)")
+    salt = try RowStatement(db, "SELECT value FROM salt WHERE id = ?")
+    storeSalt = try RowStatement(db, "INSERT OR REPLACE INTO salt(id, value) VALUES (?, ?)")
+    begin = try RowStatement(db, "BEGIN IMMEDIATE")
+    commit = try RowStatement(db, "COMMIT")
+    rollback = try RowStatement(db, "ROLLBACK")
+  }
+
+  func close() {
+    for table in [entry, record] {
+      for statement in [table.value, table.insert, table.update, table.delete, table.scan, table.tags] {
+        statement.close()
+      }
+    }
+    for statement in [bucket, storeBucket, root, storeRoot, salt, storeSalt, begin, commit, rollback] {
+      statement.close()
+    }
+  }
+
+  subscript(table: RecordTable) -> TableStatements { table == .entry ? entry : record }
+}
