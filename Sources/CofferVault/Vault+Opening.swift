@@ -18,6 +18,17 @@ struct VaultFolder {
   }
 }
 
+/// How a vault is opened beside what it needs.
+public struct VaultOptions: Sendable {
+  /// Take a state that is older than the newest one this device has seen, or that went another way, as the vault from
+  /// now on: for a backup that was put back. Without it such a vault can only be read.
+  public var acceptsOlderState = false
+  /// Runs the commits that nobody asks for.
+  public var scheduler: any Scheduler = SystemScheduler()
+
+  public init() {}
+}
+
 extension Vault {
   /// Makes a vault in an empty or new folder and opens it.
   ///
@@ -27,7 +38,7 @@ extension Vault {
   /// Throws `folderNotEmpty`. Where it fails, what it made is taken away again.
   public static func create(
     at path: String, keyStore: any KeyStore, passcode: SecretBytes, derivation: PasscodeDerivation,
-    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime()
+    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
   ) throws(VaultError) -> Vault {
     let id = VaultID()
     do {
@@ -42,7 +53,8 @@ extension Vault {
         try requireEmpty(folder)
         removeLeftovers(in: folder)
         return try make(
-          id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, lock: lock, time: time)
+          id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, lock: lock, time: time,
+          options: options)
       } catch let error as VaultError where error.isSomebodyElses {
         throw error
       } catch {
@@ -61,6 +73,7 @@ extension Vault {
   /// nothing in it can be read by anybody: its keys were never stored.
   private static let unfinished = [
     VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal", VaultFormat.objects,
+    VaultFormat.ballast,
   ]
 
   /// A keybag or an object may be all that is left of somebody's files, and is never taken for a leftover.
@@ -83,7 +96,7 @@ extension Vault {
 
   private static func make(
     _ id: VaultID, in folder: VaultFolder, keyStore: any KeyStore, passcode: SecretBytes,
-    derivation: PasscodeDerivation, lock: OwnedDescriptor, time: any TimeSource
+    derivation: PasscodeDerivation, lock: OwnedDescriptor, time: any TimeSource, options: VaultOptions
   ) throws -> Vault {
     let secret = SecretKey().secretBytes
     try keyStore.write(secret, as: .deviceSecret, of: id)
@@ -108,7 +121,7 @@ extension Vault {
     try folder.files.replaceDurably(VaultFormat.description, in: folder.descriptor, with: description.bytes)
     return try Vault(
       opening: folder, description: description, keybag: keybagBytes, keys: keys, keyStore: keyStore, lock: lock,
-      time: time)
+      time: time, options: options)
   }
 
   /// Opens a vault.
@@ -119,7 +132,7 @@ extension Vault {
   /// - Parameter passcode: called once it is known that there is a vault to open.
   public static func open(
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes,
-    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime()
+    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
   ) throws -> Vault {
     do {
       guard try files.status(of: path) != nil else { throw VaultError.noVault }
@@ -140,7 +153,7 @@ extension Vault {
       }
       return try Vault(
         opening: folder, description: description, keybag: keybagBytes, keys: keys, keyStore: keyStore, lock: lock,
-        time: time)
+        time: time, options: options)
     } catch let error as AskedPasscode.Failure {
       throw error.cause
     } catch {

@@ -16,8 +16,9 @@ public final class Vault: Sendable {
   let objects: ObjectStore
   let keys: UnlockedKeys
   let time: any TimeSource
-  private let keyStore: any KeyStore
-  private let keybagDigest: [UInt8]
+  private let anchor: AnchorKeeper
+  private let ballast: Ballast
+  private let timer: CommitTimer
   private let lock: OwnedDescriptor
   private let state = Mutex(State())
 
@@ -26,28 +27,38 @@ public final class Vault: Sendable {
     /// Unlinked while somebody reads them; removed when the last reader is done.
     var pinnedRemovals: [InodeNumber: PendingRemoval] = [:]
     var isClosed = false
-    var isBound: Bool?
   }
 
   init(
     opening folder: VaultFolder, description: VaultDescription, keybag: [UInt8], keys: UnlockedKeys,
-    keyStore: any KeyStore, lock: OwnedDescriptor, time: any TimeSource
+    keyStore: any KeyStore, lock: OwnedDescriptor, time: any TimeSource, options: VaultOptions
   ) throws {
     id = description.id
     self.keys = keys
-    self.keyStore = keyStore
     self.lock = lock
     self.time = time
-    keybagDigest = Digest.sha256(keybag)
     index = try Index(at: folder.path + "/" + VaultFormat.index, keys: keys, vault: description.id)
     objects = try ObjectStore(
       files: folder.files, vaultFolder: folder.descriptor, rowKeys: RowKeys(metadataKey: keys.metadata))
-    let anchor = try keyStore.read(.anchor, of: description.id).flatMap { bytes in
+    ballast = Ballast(files: folder.files, vaultFolder: folder.descriptor)
+    timer = CommitTimer(options.scheduler)
+    let found = try keyStore.read(.anchor, of: description.id).flatMap { bytes in
       try? Anchor(decoding: bytes.withUnsafeBytes { Array($0) })
     }
-    isReadOnly = !Vault.isCurrent(index.read { $0.committed }, keybagDigest: keybagDigest, anchor: anchor)
-    state.withLock { $0.isBound = anchor?.isBound }
-    if !isReadOnly { try recover() }
+    let keybagDigest = Digest.sha256(keybag)
+    anchor = AnchorKeeper(
+      keyStore, vault: id, keybagDigest: keybagDigest, isBound: found?.isBound, time: time)
+    let isCurrent = Vault.isCurrent(index.read { $0.committed }, keybagDigest: keybagDigest, anchor: found)
+    isReadOnly = !isCurrent && !options.acceptsOlderState
+    if isReadOnly { return }
+    ballast.restore()
+    if !isCurrent {
+      // From now on this is the vault, and what the device saw before is not.
+      index.read { $0.beginBranch(above: found?.generation ?? 0) }
+      try commit()
+      try anchor.flush()
+    }
+    try recover()
   }
 
   // MARK: Commit
@@ -66,29 +77,31 @@ public final class Vault: Sendable {
 
   /// Returns what the commit removed, and whose objects can go now.
   private func commitIndex() throws -> [PendingRemoval] {
-    guard let (root, removals) = try index.commit(prepare: { try objects.syncFolders() }) else { return [] }
-    try writeAnchor(root)
+    guard let (root, removals) = try commitOnDiskThatMayBeFull() else { return [] }
+    try anchor.follow(root)
     return removals
   }
 
-  private func writeAnchor(_ root: CommittedRoot) throws {
-    let anchor = Anchor(
-      branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: keybagDigest,
-      isBound: state.withLock { $0.isBound } ?? true)
-    try keyStore.write(anchor.secretBytes, as: .anchor, of: id)
+  private func commitOnDiskThatMayBeFull() throws -> (root: CommittedRoot, removals: [PendingRemoval])? {
+    do {
+      return try index.commit(prepare: { try objects.syncFolders() })
+    } catch {
+      // What was to be committed is still there, so that it can be tried again with more room.
+      guard VaultError.wrapping(error) == .full, ballast.release() else { throw error }
+      return try index.commit(prepare: { try objects.syncFolders() })
+    }
   }
 
   /// Whether the key store says that the vault belongs to somebody beside its owner; nil where the key store's word is
   /// missing, and the vault can then only be read.
-  public var isBound: Bool? { state.withLock { $0.isBound } }
+  public var isBound: Bool? { anchor.isBound }
 
   /// Remembers in the key store, beside the vault's newest state, that the vault belongs to somebody beside its owner.
   /// Nothing takes it back.
   public func bind() throws(VaultError) {
     try VaultError.catching {
       guard !isReadOnly else { throw VaultError.olderThanAnchor }
-      state.withLock { $0.isBound = true }
-      try writeAnchor(index.read { $0.committed })
+      try anchor.bind(index.read { $0.committed })
     }
   }
 
@@ -107,6 +120,7 @@ public final class Vault: Sendable {
       if !isReadOnly {
         try commit()
         _ = try commitIndex()
+        try anchor.flush()
       }
     }
   }
@@ -120,8 +134,18 @@ public final class Vault: Sendable {
       // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
       // not look like an operation that failed.
       if index.read({ $0.isFull }) { try commit() }
-      return try index.perform(body)
+      let result = try index.perform(body)
+      timer.set { [weak self] in self?.commitInBackground() }
+      return result
     }
+  }
+
+  /// A failure is found again by whoever commits next.
+  private func commitInBackground() {
+    if state.withLock({ $0.isClosed }) { return }
+    try? commit()
+    try? anchor.flush()
+    ballast.restore()
   }
 
   func look<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {

@@ -7,6 +7,7 @@ enum VaultFormat {
   static let index = "index.sqlite"
   static let objects = "objects"
   static let lock = "lock"
+  static let ballast = "ballast"
 
   /// Largest `coffer.json` or `keybag.json` that is read.
   static let headerLimit = 64 << 10

@@ -1,0 +1,69 @@
+internal import CofferKeys
+internal import CofferSystem
+internal import Synchronization
+
+/// Keeps the newest state of the vault in the key store.
+///
+/// Each write there costs two syncs, so that it follows commits at a bounded rate, and at the end. What a thief can take
+/// back unseen is what was committed since the last write.
+final class AnchorKeeper: Sendable {
+  /// Seconds between two writes at least.
+  private static let interval: Int64 = 1
+
+  private let keyStore: any KeyStore
+  private let vault: VaultID
+  private let keybagDigest: [UInt8]
+  private let time: any TimeSource
+  private let state: Mutex<State>
+
+  private struct State {
+    var isBound: Bool?
+    /// Committed, and not in the key store yet.
+    var waiting: CommittedRoot?
+    var lastWrite: Timestamp?
+  }
+
+  init(_ keyStore: any KeyStore, vault: VaultID, keybagDigest: [UInt8], isBound: Bool?, time: any TimeSource) {
+    self.keyStore = keyStore
+    self.vault = vault
+    self.keybagDigest = keybagDigest
+    self.time = time
+    state = Mutex(State(isBound: isBound))
+  }
+
+  /// Whether the vault belongs to somebody beside its owner; nil where the key store's word is missing.
+  var isBound: Bool? { state.withLock { $0.isBound } }
+
+  /// Takes note of a commit; writes it where the last write is long enough ago.
+  func follow(_ root: CommittedRoot) throws {
+    try state.withLock { state in
+      state.waiting = root
+      let now = time.now()
+      // A clock that was set back must not hold the anchor still.
+      if let last = state.lastWrite, now >= last, now.seconds - last.seconds < Self.interval { return }
+      try write(&state, now)
+    }
+  }
+
+  /// Writes what waits.
+  func flush() throws { try state.withLock { try write(&$0, time.now()) } }
+
+  /// Writes at once that the vault belongs to somebody beside its owner.
+  func bind(_ root: CommittedRoot) throws {
+    try state.withLock { state in
+      state.isBound = true
+      state.waiting = root
+      try write(&state, time.now())
+    }
+  }
+
+  private func write(_ state: inout State, _ now: Timestamp) throws {
+    guard let root = state.waiting else { return }
+    let anchor = Anchor(
+      branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: keybagDigest,
+      isBound: state.isBound ?? true)
+    try keyStore.write(anchor.secretBytes, as: .anchor, of: vault)
+    state.waiting = nil
+    state.lastWrite = now
+  }
+}
