@@ -24,13 +24,19 @@ final class VaultFixture: Sendable {
     try PasscodeDerivation(costExponent: 14, salt: Randomness.bytes(16))
   }
 
-  func create(files: FileSystem = FileSystem()) throws -> Vault {
+  func create(
+    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
+  ) throws -> Vault {
     try Vault.create(
-      at: vaultPath, keyStore: keyStore, passcode: Self.passcode(), derivation: Self.derivation(), files: files)
+      at: vaultPath, keyStore: keyStore, passcode: Self.passcode(), derivation: Self.derivation(), files: files,
+      time: time, options: options)
   }
 
-  func open(_ passcode: String = "correct horse", files: FileSystem = FileSystem()) throws -> Vault {
-    try Vault.open(at: vaultPath, keyStore: keyStore, passcode: { Self.passcode(passcode) }, files: files)
+  func open(
+    _ passcode: String = "correct horse", files: FileSystem = FileSystem(), options: VaultOptions = VaultOptions()
+  ) throws -> Vault {
+    try Vault.open(
+      at: vaultPath, keyStore: keyStore, passcode: { Self.passcode(passcode) }, files: files, options: options)
   }
 
   /// A source file with these bytes.

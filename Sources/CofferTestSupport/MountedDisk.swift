@@ -1,0 +1,38 @@
+internal import Foundation
+
+/// A small disk that fills up, mounted at a folder until the last reference to it goes. Mounting needs root.
+public final class MountedDisk {
+  public static let isPossible: Bool = {
+    guard let folder = try? TemporaryFolder(), let disk = try? MountedDisk(at: folder("disk"), mebibytes: 1) else {
+      return false
+    }
+    return withExtendedLifetime(disk) { true }
+  }()
+
+  public let path: String
+
+  public init(at path: String, mebibytes: Int) throws {
+    self.path = path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    guard try Self.run("/usr/bin/mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m,mode=700", "tmpfs", path) else {
+      throw POSIXError(.EPERM)
+    }
+  }
+
+  deinit { _ = try? Self.run("/usr/bin/umount", "-l", path) }
+
+  /// Takes all the room that is left, with a file of this name.
+  public func fill(_ name: String = "filler") throws {
+    _ = try Self.run("/bin/sh", "-c", "cat /dev/zero > '\(path)/\(name)' 2>/dev/null")
+  }
+
+  private static func run(_ program: String, _ arguments: String...) throws -> Bool {
+    let process = Process()
+    process.executableURL = URL(filePath: program)
+    process.arguments = arguments
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+}

@@ -1,0 +1,201 @@
+import CofferFiles
+import CofferKeys
+import CofferSystem
+import CofferTestSupport
+import CofferVault
+import Foundation
+import Synchronization
+import Testing
+
+/// What a commit does, and when.
+@Suite struct CommitTests {
+  // MARK: A full disk
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `on a full disk something can be removed, and that makes room`() throws {
+    let fixture = try VaultFixture()
+    let disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: 16)
+    let vault = try Vault.create(
+      at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),
+      derivation: VaultFixture.derivation())
+    try vault.importFile(fixture.source([UInt8](repeating: 1, count: 5 << 20)), to: VaultPath("large"))
+    try vault.importFile(fixture.source([UInt8](repeating: 2, count: 500)), to: VaultPath("small"))
+    try vault.commit()
+    try disk.fill()
+    #expect(throws: VaultError.full) {
+      try vault.importFile(fixture.source([UInt8](repeating: 3, count: 1 << 20)), to: VaultPath("more"))
+      try vault.commit()
+    }
+    try vault.remove(VaultPath("large"))
+    try vault.commit()
+    #expect(try TamperTests.objects(disk.path + "/vault").isEmpty)
+    try vault.importFile(fixture.source([UInt8](repeating: 3, count: 1 << 20)), to: VaultPath("more"))
+    try vault.close()
+    let again = try Vault.open(
+      at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: { VaultFixture.passcode() })
+    #expect(try Set(again.list(.root).map(\.name)) == [Array("small".utf8), Array("more".utf8)])
+    #expect(try again.contents(of: VaultPath("small")) == [UInt8](repeating: 2, count: 500))
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `a commit that found the disk full loses nothing and can be made again`() throws {
+    let fixture = try VaultFixture()
+    let disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: 16)
+    let vault = try Vault.create(
+      at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),
+      derivation: VaultFixture.derivation())
+    // No ballast: whatever room there was is gone.
+    try FileManager.default.removeItem(atPath: disk.path + "/vault/ballast")
+    try disk.fill()
+    for number in 0..<2000 { try vault.importFile(fixture.source([1, 2, 3]), to: VaultPath("f\(number)")) }
+    for _ in 0..<2 { #expect(throws: VaultError.full) { try vault.commit() } }
+    #expect(try vault.list(.root).count == 2000)
+    try FileManager.default.removeItem(atPath: disk.path + "/filler")
+    try vault.close()
+    let again = try Vault.open(
+      at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: { VaultFixture.passcode() })
+    #expect(try again.list(.root).count == 2000)
+  }
+
+  // MARK: Nobody asks
+
+  private final class ManualScheduler: Scheduler {
+    private let waiting = Mutex<[@Sendable () -> Void]>([])
+
+    func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void) {
+      waiting.withLock { $0.append(body) }
+    }
+
+    /// Runs what is waiting; returns how much it was.
+    func run() -> Int {
+      let bodies = waiting.withLock { waiting in
+        defer { waiting = [] }
+        return waiting
+      }
+      for body in bodies { body() }
+      return bodies.count
+    }
+  }
+
+  @Test func `a change does not wait for a commit for ever`() throws {
+    let fixture = try VaultFixture()
+    let scheduler = ManualScheduler()
+    var options = VaultOptions()
+    options.scheduler = scheduler
+    let vault = try fixture.create(options: options)
+    try vault.makeDirectory(at: VaultPath("a"))
+    try vault.makeDirectory(at: VaultPath("b"))
+    #expect(try fixture.namesAfterCrash(copyingTo: "before") == [])
+    #expect(scheduler.run() == 1)
+    #expect(try fixture.namesAfterCrash(copyingTo: "after") == ["a", "b"])
+    try vault.makeDirectory(at: VaultPath("c"))
+    #expect(scheduler.run() == 1)
+    #expect(try fixture.namesAfterCrash(copyingTo: "again") == ["a", "b", "c"])
+    try vault.close()
+    #expect(scheduler.run() == 0)
+  }
+
+  // MARK: The anchor
+
+  private final class ManualTime: TimeSource {
+    private let seconds = Atomic<Int64>(1_700_000_000)
+    func now() -> Timestamp { Timestamp(seconds: seconds.load(ordering: .relaxed)) }
+    func advance(_ count: Int64) { seconds.add(count, ordering: .relaxed) }
+  }
+
+  @Test func `the anchor follows commits at a bounded rate, and is there at the end`() throws {
+    let fixture = try VaultFixture()
+    let time = ManualTime()
+    let vault = try fixture.create(time: time)
+    func anchor() throws -> [UInt8]? {
+      try fixture.keyStore.read(.anchor, of: vault.id)?.withUnsafeBytes { Array($0) }
+    }
+    try vault.makeDirectory(at: VaultPath("a"))
+    try vault.commit()
+    let first = try anchor()
+    try vault.makeDirectory(at: VaultPath("b"))
+    try vault.commit()
+    #expect(try anchor() == first)
+    time.advance(1)
+    try vault.makeDirectory(at: VaultPath("c"))
+    try vault.commit()
+    let second = try anchor()
+    #expect(second != first)
+    // A clock that is set back does not hold it still.
+    time.advance(-1000)
+    try vault.makeDirectory(at: VaultPath("d"))
+    try vault.commit()
+    let third = try anchor()
+    #expect(third != second)
+    try vault.makeDirectory(at: VaultPath("e"))
+    try vault.close()
+    #expect(try anchor() != third)
+    #expect(try fixture.open().isReadOnly == false)
+  }
+
+  @Test func `a backup that was put back is changed only where that is accepted, and then it is the vault`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try vault.makeDirectory(at: VaultPath("old"))
+    try vault.close()
+    try FileManager.default.copyItem(atPath: fixture.vaultPath, toPath: fixture.folder("backup"))
+    let newer = try fixture.open()
+    try newer.makeDirectory(at: VaultPath("new"))
+    try newer.close()
+    try FileManager.default.moveItem(atPath: fixture.vaultPath, toPath: fixture.folder("newer"))
+    try FileManager.default.moveItem(atPath: fixture.folder("backup"), toPath: fixture.vaultPath)
+    let refused = try fixture.open()
+    #expect(refused.isReadOnly)
+    #expect(throws: VaultError.olderThanAnchor) { try refused.makeDirectory(at: VaultPath("x")) }
+    try refused.close()
+
+    var options = VaultOptions()
+    options.acceptsOlderState = true
+    let accepted = try fixture.open(options: options)
+    #expect(!accepted.isReadOnly)
+    try accepted.makeDirectory(at: VaultPath("x"))
+    try accepted.close()
+    let again = try fixture.open()
+    #expect(!again.isReadOnly)
+    #expect(try Set(again.list(.root).map(\.name)) == [Array("old".utf8), Array("x".utf8)])
+    try again.close()
+
+    // What was the newest state is now a copy that went another way.
+    try FileManager.default.removeItem(atPath: fixture.vaultPath)
+    try FileManager.default.moveItem(atPath: fixture.folder("newer"), toPath: fixture.vaultPath)
+    #expect(try fixture.open().isReadOnly)
+  }
+
+  @Test func `commits of many threads at the same time become few`() async throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for worker in 0..<8 {
+        group.addTask {
+          for number in 0..<20 {
+            try vault.makeDirectory(at: VaultPath("w\(worker)-\(number)"))
+            try vault.commit()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    try vault.close()
+    #expect(try fixture.open().list(.root).count == 160)
+  }
+}
+
+extension VaultFixture {
+  /// The names in the root folder of a vault that lost its process now.
+  func namesAfterCrash(copyingTo name: String) throws -> [String] {
+    let copy = folder(name)
+    try FileManager.default.createDirectory(
+      atPath: copy, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    for part in ["vault", "keys"] {
+      try FileManager.default.copyItem(atPath: folder(part), toPath: copy + "/" + part)
+    }
+    let vault = try Vault.open(
+      at: copy + "/vault", keyStore: FileKeyStore(path: copy + "/keys"), passcode: { Self.passcode() })
+    return try vault.list(.root).map { String(decoding: $0.name, as: UTF8.self) }.sorted()
+  }
+}
