@@ -133,12 +133,11 @@ public final class OwnedDescriptor: Sendable {
       let start = result.count
       let room = min(64 << 10, limit + 1 - start)
       guard room > 0 else { throw SystemError(code: EFBIG, call: "read") }
-      result.append(contentsOf: repeatElement(0, count: room))
-      let count = try result.withUnsafeMutableBytes { raw in
-        Result { () throws(SystemError) in try read(into: UnsafeMutableRawBufferPointer(rebasing: raw[start...])) }
-      }.get()
-      result.removeLast(room - count)
-      if count == 0 { return result }
+      let bytes = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+        count = try read(into: UnsafeMutableRawBufferPointer(buffer))
+      }
+      result += bytes
+      if bytes.isEmpty { return result }
     }
   }
 
