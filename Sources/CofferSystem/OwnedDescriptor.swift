@@ -133,9 +133,12 @@ public final class OwnedDescriptor: Sendable {
       let start = result.count
       let room = min(64 << 10, limit + 1 - start)
       guard room > 0 else { throw SystemError(code: EFBIG, call: "read") }
-      let bytes = try [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-        count = try read(into: UnsafeMutableRawBufferPointer(buffer))
+      var outcome: Result<Int, SystemError> = .success(0)
+      let bytes = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+        outcome = Result { () throws(SystemError) in try read(into: UnsafeMutableRawBufferPointer(buffer)) }
+        count = (try? outcome.get()) ?? 0
       }
+      _ = try outcome.get()
       result += bytes
       if bytes.isEmpty { return result }
     }

@@ -134,14 +134,14 @@ extension Vault {
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes,
     files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
   ) throws -> Vault {
-    try open(at: path, keyStore: keyStore, files: files, time: time) { derivation in
+    try open(at: path, keyStore: keyStore, files: files, time: time, options: options) { derivation in
       try derivation.key(for: AskedPasscode(asking: passcode).value)
     }
   }
 
   /// As above, for whoever has the key that the passcode gives.
   static func open(
-    at path: String, keyStore: any KeyStore, files: FileSystem, time: any TimeSource,
+    at path: String, keyStore: any KeyStore, files: FileSystem, time: any TimeSource, options: VaultOptions,
     deriving: (PasscodeDerivation) throws -> SecretKey
   ) throws -> Vault {
     do {

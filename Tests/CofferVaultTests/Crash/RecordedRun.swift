@@ -5,6 +5,7 @@ import CofferSystem
 import CofferTestSupport
 import CofferVaultTestSupport
 import Foundation
+import Synchronization
 
 @testable import CofferVault
 
@@ -21,7 +22,7 @@ struct RecordedRun {
     self.seed = seed
     let folder = try MemoryFolder()
     try FileSystem().makeDirectory(folder("disk"))
-    let recorder = try StorageRecorder(recording: folder("disk"))
+    let recorder = try StorageRecorder(recording: folder("disk"), except: [VaultFormat.ballast])
     let files = FileSystem(faults: recorder)
     let derivation = try TestVault.derivation()
     let opener = CrashedVault(key: try derivation.key(for: TestVault.passcode))
@@ -29,7 +30,8 @@ struct RecordedRun {
     recorder.mark(.commitBegan(state: 0))
     let vault = try Vault.create(
       at: folder("disk/vault"), keyStore: FileKeyStore(path: folder("disk/keys"), files: files),
-      passcode: TestVault.passcode, derivation: derivation, files: files)
+      passcode: TestVault.passcode, derivation: derivation, files: files, time: opener.time,
+      options: CrashedVault.options)
     recorder.mark(.durable(state: 0))
     try vault.close()
 
@@ -58,14 +60,36 @@ struct RecordedRun {
 /// Opens what a crash left of a vault and its key store, without deriving the passcode anew.
 struct CrashedVault: Sendable {
   let key: SecretKey
+  let time = SteppingTime()
+
+  /// Nothing commits by itself: a run is what its seed says.
+  static var options: VaultOptions {
+    var options = VaultOptions()
+    options.scheduler = IdleScheduler()
+    return options
+  }
 
   /// - Parameter folder: holds `vault` and `keys`.
   func open(_ folder: String, files: FileSystem = FileSystem()) throws -> Vault {
     try Vault.open(
       at: folder + "/vault", keyStore: FileKeyStore(path: folder + "/keys", files: files), files: files,
-      time: SystemTime()
+      time: time, options: Self.options
     ) { _ in key }
   }
+}
+
+/// A tenth of a second passes between any two looks at it, so that what happens at a bounded rate happens now and then.
+final class SteppingTime: TimeSource {
+  private let tenths = Atomic<Int64>(17_000_000_000)
+
+  func now() -> Timestamp {
+    let (seconds, rest) = tenths.wrappingAdd(1, ordering: .relaxed).newValue.quotientAndRemainder(dividingBy: 10)
+    return Timestamp(seconds: seconds, nanoseconds: UInt32(rest) * 100_000_000)
+  }
+}
+
+struct IdleScheduler: Scheduler {
+  func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void) {}
 }
 
 /// A folder in memory where the system has one, because syncing thousands of crashed vaults would take hours.

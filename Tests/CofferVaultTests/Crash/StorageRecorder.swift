@@ -9,6 +9,7 @@ import Synchronization
 /// It follows the names as the calls change them, so that a step names a file whatever it is called by then.
 final class StorageRecorder: FaultPlan {
   private let root: String
+  private let ignored: Set<[UInt8]>
   private let state: Mutex<State>
 
   fileprivate struct State {
@@ -20,10 +21,13 @@ final class StorageRecorder: FaultPlan {
     var files: [UInt: NodeID] = [:]
   }
 
-  /// - Parameter folder: empty, without symbolic links on its way.
-  init(recording folder: String) throws {
+  /// - Parameters:
+  ///   - folder: empty, without symbolic links on its way.
+  ///   - ignored: names of files that mean nothing to what is stored.
+  init(recording folder: String, except ignored: Set<String> = []) throws {
     Self.install()
     root = folder
+    self.ignored = Set(ignored.map { Array($0.utf8) })
     var status = stat()
     guard stat(folder, &status) == 0 else { throw SystemError(code: errno, call: "stat") }
     state = Mutex(State(nodes: [UInt64(status.st_ino): .root]))
@@ -43,9 +47,14 @@ final class StorageRecorder: FaultPlan {
     state.withLock { state in
       switch operation {
       case .open(let descriptor, let name, let folder, let mode):
-        guard let place = place(of: name, in: folder, state) else { return }
+        guard let number = Self.number(descriptor) else { return }
+        guard let place = place(of: name, in: folder, state) else {
+          // It may have got the number of a file that is gone.
+          if state.nodes[number] != .root { state.nodes[number] = nil }
+          return
+        }
         let node = state.open(place.name, in: place.folder, isFolder: mode.contains(.directory))
-        if let number = Self.number(descriptor) { state.nodes[number] = node }
+        state.nodes[number] = node
         if mode.contains(.truncate) { state.log.steps.append(.truncate(node, byteCount: 0)) }
       case .openUnnamed, .link: preconditionFailure("the vault makes no files without names")
       case .write(let descriptor, let offset, let bytes):
@@ -102,7 +111,7 @@ final class StorageRecorder: FaultPlan {
       current = node
     }
     let parts = rest.split(separator: UInt8(ascii: "/")).map(Array.init)
-    guard let last = parts.last else { return nil }
+    guard let last = parts.last, !ignored.contains(last) else { return nil }
     for part in parts.dropLast() {
       guard let next = state.names[current]?[part] else { return nil }
       current = next
