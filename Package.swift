@@ -53,10 +53,20 @@ let engine: [Target] = [
   .target(
     name: "CSQLiteAccess", linkerSettings: [.linkedLibrary("sqlite3")]),
   room("CofferTestSupport", ["CofferSystem"]),
+  room(
+    "CofferVaultTestSupport",
+    ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", "CofferTestSupport"]),
+  command("coffer-crash-child", ["CofferVaultTestSupport", "CofferSystem"]),
+  .target(name: "CSQLiteRecorder", linkerSettings: [.linkedLibrary("sqlite3")]),
   tests("CofferSystemTests", ["CofferSystem"]),
   tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
   tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
-  tests("CofferVaultTests", ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", grdb]),
+  tests(
+    "CofferVaultTests",
+    [
+      "CofferVault", "CofferVaultTestSupport", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem",
+      "CSQLiteRecorder", "coffer-crash-child", grdb,
+    ]),
 ]
 
 // Policy, the gate, the network and the programs, with their tests.

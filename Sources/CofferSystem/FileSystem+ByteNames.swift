@@ -17,6 +17,7 @@ extension FileSystem {
     let number = try retrying("open") {
       Self.withName(name) { coffer_open_at(directory.number, $0, flags, mode_t(permissions)) }
     }
+    faults?.observe(.open(number, name: name, in: directory.number, mode: mode))
     return OwnedDescriptor(number: number, faults: faults)
   }
 
@@ -26,7 +27,10 @@ extension FileSystem {
     _ name: [UInt8], permissions: UInt16, in directory: OwnedDescriptor
   ) throws(SystemError) -> Bool {
     try faults?.willCall(.makeDirectory)
-    if Self.withName(name, { mkdirat(directory.number, $0, mode_t(permissions)) }) == 0 { return true }
+    if Self.withName(name, { mkdirat(directory.number, $0, mode_t(permissions)) }) == 0 {
+      faults?.observe(.makeDirectory(name: name, in: directory.number))
+      return true
+    }
     if errno == EEXIST { return false }
     throw .last("mkdir")
   }
@@ -35,6 +39,7 @@ extension FileSystem {
   public func removeDirectory(_ name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) {
     try faults?.willCall(.unlink)
     guard Self.withName(name, { unlinkat(directory.number, $0, AT_REMOVEDIR) }) == 0 else { throw .last("rmdir") }
+    faults?.observe(.removeDirectory(name: name, in: directory.number))
   }
 
   /// Renames a file within `directory`, replacing what has the new name.
@@ -43,6 +48,7 @@ extension FileSystem {
     guard Self.withName(new, { renameat(directory.number, old, directory.number, $0) }) == 0 else {
       throw .last("rename")
     }
+    observeRename(old, new, directory, directory)
   }
 
   /// What `name` is, without following a symbolic link; nil when nothing is there.

@@ -14,7 +14,10 @@ extension FileSystem {
   ) throws(SystemError) -> Bool {
     try faults?.willCall(.rename)
     let result = Self.withName(new) { coffer_rename_exclusive(directory.number, old, directory.number, $0) }
-    if result == 0 { return true }
+    if result == 0 {
+      observeRename(old, new, directory, directory)
+      return true
+    }
     if errno == EEXIST { return false }
     throw .last("rename")
   }
@@ -29,6 +32,7 @@ extension FileSystem {
     let number = Self.withName(name) { coffer_open_at(directory.number, $0, flags, 0) }
     if number >= 0 {
       let folder = OwnedDescriptor(number: number, faults: faults)
+      faults?.observe(.open(number, name: name, in: directory.number, mode: [.directory, .noFollow]))
       // Whoever made it may have taken away the right to change it.
       try folder.setPermissions(0o700)
       for name in try names(in: folder) { try removeTree(name, in: folder) }
@@ -40,6 +44,8 @@ extension FileSystem {
     guard Self.withName(name, { unlinkat(directory.number, $0, isFolder ? AT_REMOVEDIR : 0) }) == 0 else {
       throw .last("unlink")
     }
+    faults?.observe(
+      isFolder ? .removeDirectory(name: name, in: directory.number) : .unlink(name: name, in: directory.number))
   }
 
   static func withName(_ name: [UInt8], _ body: (UnsafePointer<CChar>) -> CInt) -> CInt {

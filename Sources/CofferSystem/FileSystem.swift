@@ -15,6 +15,8 @@ public enum SystemCall: String, Hashable, Sendable, CaseIterable {
 public protocol FaultPlan: Sendable {
   /// Throws the error that the call shall report; the call is then not made.
   func willCall(_ call: SystemCall) throws(SystemError)
+  /// Learns what was stored: after each change that was made, and before each sync. Does nothing unless implemented.
+  func observe(_ operation: StorageOperation)
 }
 
 /// The only way to files: opens descriptors and changes names, each call through the fault seam.
@@ -58,6 +60,7 @@ public struct FileSystem: Sendable {
         coffer_open(path, flags, mode_t(permissions))
       }
     }
+    faults?.observe(.open(number, name: Array(path.utf8), in: directory?.number, mode: mode))
     return OwnedDescriptor(number: number, faults: faults)
   }
 
@@ -67,7 +70,10 @@ public struct FileSystem: Sendable {
     _ path: String, permissions: UInt16 = 0o700, in directory: OwnedDescriptor? = nil
   ) throws(SystemError) -> Bool {
     try faults?.willCall(.makeDirectory)
-    if mkdirat(directory?.number ?? AT_FDCWD, path, mode_t(permissions)) == 0 { return true }
+    if mkdirat(directory?.number ?? AT_FDCWD, path, mode_t(permissions)) == 0 {
+      faults?.observe(.makeDirectory(name: Array(path.utf8), in: directory?.number))
+      return true
+    }
     if errno == EEXIST { return false }
     throw .last("mkdir")
   }
@@ -80,6 +86,13 @@ public struct FileSystem: Sendable {
     guard renameat(oldDirectory?.number ?? AT_FDCWD, old, newDirectory?.number ?? AT_FDCWD, new) == 0 else {
       throw .last("rename")
     }
+    observeRename(old, Array(new.utf8), oldDirectory, newDirectory)
+  }
+
+  func observeRename(
+    _ old: String, _ new: [UInt8], _ oldDirectory: OwnedDescriptor?, _ newDirectory: OwnedDescriptor?
+  ) {
+    faults?.observe(.rename(old: Array(old.utf8), in: oldDirectory?.number, new: new, to: newDirectory?.number))
   }
 
   /// Renames a file; `false` when the new name is taken.
@@ -88,6 +101,7 @@ public struct FileSystem: Sendable {
   ) throws(SystemError) -> Bool {
     try faults?.willCall(.rename)
     if coffer_rename_exclusive(oldDirectory?.number ?? AT_FDCWD, old, newDirectory?.number ?? AT_FDCWD, new) == 0 {
+      observeRename(old, Array(new.utf8), oldDirectory, newDirectory)
       return true
     }
     if errno == EEXIST { return false }
@@ -98,7 +112,10 @@ public struct FileSystem: Sendable {
   @discardableResult
   public func unlink(_ path: String, in directory: OwnedDescriptor? = nil) throws(SystemError) -> Bool {
     try faults?.willCall(.unlink)
-    if unlinkat(directory?.number ?? AT_FDCWD, path, 0) == 0 { return true }
+    if unlinkat(directory?.number ?? AT_FDCWD, path, 0) == 0 {
+      faults?.observe(.unlink(name: Array(path.utf8), in: directory?.number))
+      return true
+    }
     if errno == ENOENT { return false }
     throw .last("unlink")
   }
@@ -107,7 +124,10 @@ public struct FileSystem: Sendable {
   @discardableResult
   public func removeDirectory(_ path: String, in directory: OwnedDescriptor? = nil) throws(SystemError) -> Bool {
     try faults?.willCall(.unlink)
-    if unlinkat(directory?.number ?? AT_FDCWD, path, AT_REMOVEDIR) == 0 { return true }
+    if unlinkat(directory?.number ?? AT_FDCWD, path, AT_REMOVEDIR) == 0 {
+      faults?.observe(.removeDirectory(name: Array(path.utf8), in: directory?.number))
+      return true
+    }
     if errno == ENOENT { return false }
     throw .last("rmdir")
   }

@@ -95,6 +95,7 @@ public final class OwnedDescriptor: Sendable {
         if errno == EINTR { continue }
         throw .last("write")
       }
+      faults?.observe(.append(number, bytes: UnsafeRawBufferPointer(rebasing: bytes[done..<(done + count)])))
       done += count
     }
   }
@@ -118,6 +119,9 @@ public final class OwnedDescriptor: Sendable {
         if errno == EINTR { continue }
         throw .last("pwrite")
       }
+      faults?.observe(
+        .write(
+          number, at: offset + UInt64(done), bytes: UnsafeRawBufferPointer(rebasing: bytes[done..<(done + count)])))
       done += count
     }
   }
@@ -129,24 +133,28 @@ public final class OwnedDescriptor: Sendable {
       let start = result.count
       let room = min(64 << 10, limit + 1 - start)
       guard room > 0 else { throw SystemError(code: EFBIG, call: "read") }
-      result.append(contentsOf: repeatElement(0, count: room))
-      let count = try result.withUnsafeMutableBytes { raw in
-        Result { () throws(SystemError) in try read(into: UnsafeMutableRawBufferPointer(rebasing: raw[start...])) }
-      }.get()
-      result.removeLast(room - count)
-      if count == 0 { return result }
+      var outcome: Result<Int, SystemError> = .success(0)
+      let bytes = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+        outcome = Result { () throws(SystemError) in try read(into: UnsafeMutableRawBufferPointer(buffer)) }
+        count = (try? outcome.get()) ?? 0
+      }
+      _ = try outcome.get()
+      result += bytes
+      if bytes.isEmpty { return result }
     }
   }
 
   /// Makes the file's bytes durable.
   public func syncData() throws(SystemError) {
     try faults?.willCall(.sync)
+    faults?.observe(.syncData(number))
     _ = try retrying("fdatasync") { coffer_sync_data(number) }
   }
 
   /// Makes the file's bytes and attributes, or the directory's names, durable.
   public func sync() throws(SystemError) {
     try faults?.willCall(.sync)
+    faults?.observe(.sync(number))
     _ = try retrying("fsync") { coffer_sync(number) }
   }
 
@@ -154,6 +162,7 @@ public final class OwnedDescriptor: Sendable {
     try faults?.willCall(.truncate)
     guard let length = off_t(exactly: byteCount) else { throw SystemError(code: EFBIG, call: "ftruncate") }
     _ = try retrying("ftruncate") { ftruncate(number, length) }
+    faults?.observe(.truncate(number, byteCount: byteCount))
   }
 
   public func status() throws(SystemError) -> FileStatus {

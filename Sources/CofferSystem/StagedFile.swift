@@ -23,6 +23,7 @@ public final class StagedFile {
     let number = coffer_open_unnamed(directory.number, mode_t(permissions))
     if number >= 0 {
       descriptor = OwnedDescriptor(number: number, faults: files.faults)
+      files.faults?.observe(.openUnnamed(number, in: directory.number))
     } else {
       // File systems without this say so in different ways; whatever else is wrong, the next call says again.
       let name = ".\(Randomness.bytes(16).hexadecimal)"
@@ -39,7 +40,10 @@ public final class StagedFile {
       return true
     }
     try files.faults?.willCall(.rename)
-    if FileSystem.withName(name, { coffer_link_unnamed(descriptor.number, directory.number, $0) }) == 0 { return true }
+    if FileSystem.withName(name, { coffer_link_unnamed(descriptor.number, directory.number, $0) }) == 0 {
+      files.faults?.observe(.link(descriptor.number, name: name, in: directory.number))
+      return true
+    }
     if errno == EEXIST { return false }
     throw .last("linkat")
   }

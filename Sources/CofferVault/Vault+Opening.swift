@@ -134,6 +134,16 @@ extension Vault {
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes,
     files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
   ) throws -> Vault {
+    try open(at: path, keyStore: keyStore, files: files, time: time, options: options) { derivation in
+      try derivation.key(for: AskedPasscode(asking: passcode).value)
+    }
+  }
+
+  /// As above, for whoever has the key that the passcode gives.
+  static func open(
+    at path: String, keyStore: any KeyStore, files: FileSystem, time: any TimeSource, options: VaultOptions,
+    deriving: (PasscodeDerivation) throws -> SecretKey
+  ) throws -> Vault {
     do {
       guard try files.status(of: path) != nil else { throw VaultError.noVault }
       let folder = VaultFolder(files: files, path: path, descriptor: try folderDescriptor(path, files))
@@ -147,7 +157,7 @@ extension Vault {
         throw VaultError.damaged(what: VaultFormat.keybag)
       }
       let keybag = try Keybag(parsing: keybagBytes)
-      let keys = try keybag.unlock(description, passcode: AskedPasscode(asking: passcode).value, deviceSecret: secret)
+      let keys = try keybag.unlock(description, deviceSecret: secret, deriving: deriving)
       guard try files.status(of: VaultFormat.index, in: folder.descriptor) != nil else {
         throw VaultError.damaged(what: VaultFormat.index)
       }

@@ -1,5 +1,6 @@
 import CofferFiles
 import CofferSystem
+import CofferTestSupport
 import CofferVault
 import Testing
 

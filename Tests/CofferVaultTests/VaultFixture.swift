@@ -58,27 +58,3 @@ extension Vault {
     return Array(bytes[..<count])
   }
 }
-
-/// A generator with a seed that a failing test prints.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  // SplitMix64 (Steele, Lea, Flood 2014).
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-    return value ^ (value >> 31)
-  }
-
-  mutating func bytes(_ count: Int) -> [UInt8] {
-    var result: [UInt8] = []
-    result.reserveCapacity(count + 8)
-    while result.count < count { withUnsafeBytes(of: next()) { result.append(contentsOf: $0) } }
-    result.removeLast(result.count - count)
-    return result
-  }
-}

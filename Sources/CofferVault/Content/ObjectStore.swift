@@ -6,7 +6,7 @@ final class ObjectStore: Sendable {
   private let files: FileSystem
   private let root: OwnedDescriptor
   private let rowKeys: RowKeys
-  /// Folders whose new names are not durable yet; the empty name is the objects' folder itself.
+  /// Folders whose changed names are not durable yet; the empty name is the objects' folder itself.
   private let unsynced = Mutex<Set<String>>([])
 
   init(files: FileSystem, vaultFolder: OwnedDescriptor, rowKeys: RowKeys) throws {
@@ -45,7 +45,9 @@ final class ObjectStore: Sendable {
   func remove(_ number: UInt64) throws {
     let place = rowKeys.objectPlace(number)
     guard try files.status(of: place.folder, in: root) != nil else { return }
-    try files.unlink(place.name, in: folder(place.folder))
+    let folder = try self.folder(place.folder)
+    // Synced before the commit that forgets the removal: a name that came back after it would stay for ever.
+    if try files.unlink(place.name, in: folder) { _ = unsynced.withLock { $0.insert(place.folder) } }
   }
 
   /// No part of the way may be a link: ciphertext is neither written nor removed elsewhere.
@@ -53,7 +55,7 @@ final class ObjectStore: Sendable {
     try files.open(name, [.directory, .noFollow], in: root)
   }
 
-  /// Makes the names of new objects durable. Comes after their bytes and before the commit that refers to them.
+  /// Makes the names of new and removed objects durable. Comes after their bytes and before the commit that refers to them.
   func syncFolders() throws {
     let folders = unsynced.withLock { $0 }
     for folder in folders where !folder.isEmpty { try self.folder(folder).sync() }

@@ -77,15 +77,17 @@ extension Keybag {
   }
 
   /// Unwraps the keys. Throws `damaged` where a code does not fit and `wrongPasscode` where only the passcode does not.
+  ///
+  /// - Parameter deriving: gives the passcode's key; called once the parameters are known to be this vault's.
   func unlock(
-    _ description: VaultDescription, passcode: SecretBytes, deviceSecret: SecretBytes
+    _ description: VaultDescription, deviceSecret: SecretBytes, deriving: (PasscodeDerivation) throws -> SecretKey
   ) throws -> UnlockedKeys {
     let device = try DeviceKeys(secret: deviceSecret, vault: description.id)
     let bytes = authenticatedBytes(with: description)
     guard MessageAuthentication.isValid(deviceCode, for: bytes, key: device.authentication) else {
       throw VaultError.damaged(what: "coffer.json or keybag.json")
     }
-    let passcodeKey = try device.passcodeKey(derivation.key(for: passcode))
+    let passcodeKey = try device.passcodeKey(deriving(derivation))
     guard let master = try? SecretKey(unwrapping: passcodeSlot, under: passcodeKey) else {
       throw VaultError.wrongPasscode
     }

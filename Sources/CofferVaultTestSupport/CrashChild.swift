@@ -1,0 +1,32 @@
+internal import CofferKeys
+internal import CofferSystem
+internal import CofferVault
+
+/// Works on a vault until it is killed, and says on standard output what it is about to make durable and what is.
+public enum CrashChild {
+  /// - Parameter arguments: the vault's folder, the key store's, a file to overwrite, and a seed.
+  public static func run(_ arguments: [String]) throws {
+    guard arguments.count == 4, let seed = UInt64(arguments[3]) else { throw MalformedBytes() }
+    let open = {
+      try Vault.open(
+        at: arguments[0], keyStore: FileKeyStore(path: arguments[1]), passcode: { TestVault.passcode })
+    }
+    var run = try WorkloadRun(scratch: arguments[2], open: open)
+    var workload = VaultWorkload(seed: seed, from: try ExpectedVault(reading: run.vault), sizes: .large)
+    try say("open", 0)
+    while true {
+      let step = workload.next()
+      switch step {
+      case .change: try run.perform(step)
+      case .commit(let state), .reopen(let state):
+        try say("began", state)
+        try run.perform(step)
+        try say("durable", state)
+      }
+    }
+  }
+
+  private static func say(_ word: String, _ state: Int) throws {
+    try OwnedDescriptor.standardOutput.writeAll(Array("\(word) \(state)\n".utf8))
+  }
+}

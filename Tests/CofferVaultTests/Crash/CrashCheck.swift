@@ -1,0 +1,82 @@
+import CofferFiles
+import CofferKeys
+import CofferSystem
+import CofferVaultTestSupport
+import Foundation
+
+@testable import CofferVault
+
+/// Opens what a crash left, and holds it against what may be there.
+struct CrashCheck {
+  /// What is wrong with the vault.
+  struct Damage: Error, CustomStringConvertible { let description: String }
+
+  let opener: CrashedVault
+  /// Holds `vault` and `keys`; may be changed.
+  let folder: String
+
+  /// The number of the state that was found. Throws ``Damage``, or what the vault throws.
+  ///
+  /// - Parameters:
+  ///   - states: by their numbers.
+  ///   - allowed: the last one that was durable, to the last one that was begun.
+  ///   - changing: whether the vault is worked with afterwards, and opened again.
+  func state(_ states: [ExpectedVault], allowed: ClosedRange<Int>, changing: Bool) throws -> Int {
+    let vault = try opener.open(folder)
+    var found: ExpectedVault
+    do {
+      defer { try? vault.close() }
+      guard !vault.isReadOnly else { throw Damage(description: "older than its anchor") }
+      found = try ExpectedVault(reading: vault)
+      try requireNothingLeft(vault, found)
+    }
+    guard let state = allowed.last(where: { states[$0] == found }) else {
+      let nearest = states[allowed.upperBound]
+      throw Damage(description: "no state that was committed: \(found.difference(from: nearest))")
+    }
+    if changing { try change(found) }
+    return state
+  }
+
+  /// No object without a file, no removal that is still to be done.
+  private func requireNothingLeft(_ vault: Vault, _ found: ExpectedVault) throws {
+    var objects: Set<UInt64> = []
+    for case (let path, .file) in found.nodes {
+      let content = try vault.look { try $0.resolve(VaultPath(path)).content }
+      if case .object(let object, _) = content { objects.insert(object.number) }
+    }
+    let stored = try FileManager.default.subpathsOfDirectory(atPath: folder + "/vault/objects")
+      .filter { $0.contains("/") }
+    guard stored.count == objects.count else {
+      throw Damage(description: "\(stored.count) objects for \(objects.count) files that have one")
+    }
+    guard try vault.look({ try $0.pendingRemovals().isEmpty }) || vault.isReadOnly else {
+      throw Damage(description: "a removal is still to be done")
+    }
+  }
+
+  private func change(_ found: ExpectedVault) throws {
+    var expected = found
+    var readers: [FileSnapshot] = []
+    let changes = [
+      VaultChange.put(path: "after the crash", bytes: [UInt8](repeating: 7, count: 5000), permissions: 0o600),
+      .makeFolder(path: "made after the crash"),
+    ]
+    let vault = try opener.open(folder)
+    do {
+      defer { try? vault.close() }
+      for change in changes {
+        change.apply(to: &expected)
+        try change.apply(to: vault, readers: &readers, scratch: folder + "/scratch")
+      }
+      try vault.commit()
+    }
+    let again = try opener.open(folder)
+    defer { try? again.close() }
+    let reread = try ExpectedVault(reading: again)
+    guard reread == expected, !again.isReadOnly else {
+      throw Damage(description: "after a change: \(reread.difference(from: expected))")
+    }
+    try requireNothingLeft(again, reread)
+  }
+}

@@ -1,0 +1,147 @@
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+
+@testable import CofferVault
+
+/// Cuts a recorded run at every place, lets a crash take what it may take, and looks at what is left.
+struct CrashReplay {
+  let run: RecordedRun
+  /// The run's, or one in which a rule is broken.
+  let log: StorageLog
+
+  init(_ run: RecordedRun, log: StorageLog? = nil) {
+    self.run = run
+    self.log = log ?? run.log
+  }
+
+  struct Outcome: Sendable {
+    var cutCount = 0
+    /// Of those, cuts between the beginning of a commit and its end.
+    var cutsInCommits = 0
+    /// Crashes after which a part of a write to the index's log was there.
+    var tornLogs = 0
+    /// Crashes that took something.
+    var withLosses = 0
+    /// Crashes within a creation: no vault, or an empty one.
+    var inCreation = 0
+    var states: Set<Int> = []
+    /// The first ones, and the number of all.
+    var damages: [String] = []
+    var damageCount = 0
+
+    mutating func add(_ other: Outcome) {
+      cutCount += other.cutCount
+      cutsInCommits += other.cutsInCommits
+      tornLogs += other.tornLogs
+      withLosses += other.withLosses
+      inCreation += other.inCreation
+      states.formUnion(other.states)
+      damages += other.damages
+      damageCount += other.damageCount
+    }
+  }
+
+  /// - Parameters:
+  ///   - reorderings: how many crashes at each place lose part of what was not synced.
+  ///   - changingOnceIn: after every so manieth crash the vault is worked with and opened again.
+  ///   - includingCreation: whether the making of the vault is cut as well.
+  ///   - stopAt: damages after which to stop.
+  func cut(
+    reorderings: Int, changingOnceIn: Int = 8, includingCreation: Bool = false, stopAt: Int = 20
+  ) throws -> Outcome {
+    var generator = SeededGenerator(seed: run.seed &+ 1)
+    var outcome = Outcome()
+    var disk = CrashDisk()
+    var (began, durable) = (0, -1)
+    let folder = try MemoryFolder()
+    for (position, step) in log.steps.enumerated() {
+      disk.apply(step)
+      switch step {
+      case .commitBegan(let state): began = state
+      case .durable(let state): durable = state
+      default: break
+      }
+      guard durable >= 0 || includingCreation else { continue }
+      for fate in fates(after: step, disk, reorderings: reorderings, generator: &generator) {
+        let image = CrashImage(of: disk, fate: fate, generator: &generator)
+        try image.write(to: folder("disk"))
+        outcome.cutCount += 1
+        if began != durable { outcome.cutsInCommits += 1 }
+        if image.lostCount > 0 { outcome.withLosses += 1 }
+        if image.torn.contains(where: { log.isIndexLog($0) }) { outcome.tornLogs += 1 }
+        let check = CrashCheck(opener: run.opener, folder: folder("disk"))
+        do {
+          if durable < 0 {
+            try self.check(creation: check, &outcome)
+          } else {
+            let isChanged = outcome.cutCount.isMultiple(of: changingOnceIn)
+            outcome.states.insert(try check.state(run.states, allowed: durable...began, changing: isChanged))
+          }
+        } catch {
+          outcome.damageCount += 1
+          outcome.damages.append(
+            "seed \(run.seed), cut behind step \(position) (\(log.text(step))), \(fate), states \(durable)...\(began): "
+              + "\(error)")
+          if outcome.damageCount >= stopAt { return outcome }
+        }
+      }
+    }
+    return outcome
+  }
+
+  /// What the crash at one place may do: the clean cut, the last call torn, and seeded losses.
+  private func fates(
+    after step: StorageStep, _ disk: CrashDisk, reorderings: Int, generator: inout SeededGenerator
+  ) -> [CrashImage.Fate] {
+    var fates: [CrashImage.Fate] = []
+    switch step {
+    case .write(let node, _, let bytes):
+      fates.append(.everything)
+      if bytes.count > CrashDisk.sectorSize { fates.append(.lastTorn(node)) }
+    // A sync changes nothing where everything arrives, and a mark stands for no call.
+    case .sync, .commitBegan: break
+    default: fates.append(.everything)
+    }
+    let unsynced = disk.unsynced
+    if unsynced.isEmpty { return fates }
+    for _ in 0..<reorderings {
+      let node = unsynced.randomElement(using: &generator) ?? .root
+      switch Int.random(in: 0..<8, using: &generator) {
+      case 0: fates.append(.nothing)
+      case 1, 2: fates.append(.allBut(node))
+      case 3: fates.append(.only(node))
+      default: fates.append(.some([0.1, 0.5, 0.9, 0.97].randomElement(using: &generator) ?? 0.5))
+      }
+    }
+    return fates
+  }
+
+  /// A creation that was cut left no vault, or an empty one that opens.
+  private func check(creation check: CrashCheck, _ outcome: inout Outcome) throws {
+    do {
+      _ = try check.state(run.states, allowed: 0...0, changing: outcome.cutCount.isMultiple(of: 8))
+    } catch VaultError.noVault, VaultError.notAVault {}
+    outcome.inCreation += 1
+  }
+}
+
+extension StorageLog {
+  func isIndexLog(_ node: NodeID) -> Bool { paths[node]?.hasSuffix("index.sqlite-wal") ?? false }
+
+  func text(_ step: StorageStep) -> String {
+    func path(_ node: NodeID) -> String { paths[node] ?? "?" }
+    return switch step {
+    case .create(let node, _, _, _): "create \(path(node))"
+    case .write(let node, let offset, let bytes): "write \(bytes.count) at \(offset) of \(path(node))"
+    case .truncate(let node, let count): "truncate \(path(node)) to \(count)"
+    case .punch(let node, let range): "punch \(range) of \(path(node))"
+    case .sync(let node): "sync \(path(node))"
+    case .rename(let node, _, _, let new, _): "rename \(path(node)) to \(String(decoding: new, as: UTF8.self))"
+    case .unlink(let node, _, _): "unlink \(path(node))"
+    case .commitBegan(let state): "commit \(state) begins"
+    case .durable(let state): "state \(state) is durable"
+    }
+  }
+}

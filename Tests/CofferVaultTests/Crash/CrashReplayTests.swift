@@ -1,0 +1,47 @@
+import CofferTestSupport
+import Foundation
+import Synchronization
+import Testing
+
+/// Power fails between any two storage operations, and within one; see `CrashDisk` for what a disk may then hold.
+@Suite struct CrashReplayTests {
+  /// Cuts at least; COFFER_CUTS in the environment asks for more or less.
+  static let cutCount = ProcessInfo.processInfo.environment["COFFER_CUTS"].flatMap(Int.init) ?? 10_000
+
+  @Test func `a crash at any storage operation leaves the vault of one of its commits`() throws {
+    let total = Mutex(CrashReplay.Outcome())
+    let states = Mutex<Set<String>>([])
+    let nextSeed = Mutex(UInt64(0))
+    let failure = Mutex<(any Error)?>(nil)
+    DispatchQueue.concurrentPerform(iterations: 2) { _ in
+      while total.withLock({ $0.cutCount < Self.cutCount && $0.damageCount == 0 }), failure.withLock({ $0 == nil }) {
+        let seed = nextSeed.withLock { seed in
+          defer { seed += 1 }
+          return seed
+        }
+        do {
+          let run = try RecordedRun(seed: seed, commitCount: 6)
+          let outcome = try CrashReplay(run).cut(reorderings: 3, includingCreation: seed < 2)
+          states.withLock { states in for state in outcome.states { states.insert("\(seed)/\(state)") } }
+          total.withLock { $0.add(outcome) }
+        } catch {
+          failure.withLock { $0 = error }
+        }
+      }
+    }
+    if let error = failure.withLock({ $0 }) { throw error }
+    let outcome = total.withLock { $0 }
+    let found = states.withLock { $0.count }
+    print(
+      "crashes: \(outcome.cutCount), in commits \(outcome.cutsInCommits), with losses \(outcome.withLosses), "
+        + "torn logs \(outcome.tornLogs), in creations \(outcome.inCreation), states \(found)")
+    #expect(outcome.damages == [])
+    // It was not trivial.
+    #expect(outcome.cutCount >= Self.cutCount)
+    #expect(outcome.cutsInCommits > outcome.cutCount / 4)
+    #expect(outcome.withLosses > outcome.cutCount / 4)
+    #expect(outcome.tornLogs > outcome.cutCount / 100)
+    #expect(outcome.inCreation > 0)
+    #expect(found > outcome.cutCount / 500)
+  }
+}
