@@ -24,13 +24,16 @@ final class VaultFixture: Sendable {
     try PasscodeDerivation(costExponent: 14, salt: Randomness.bytes(16))
   }
 
-  func create(files: FileSystem = FileSystem()) throws -> Vault {
+  func create(files: FileSystem = FileSystem(), time: any TimeSource = SystemTime()) throws -> Vault {
     try Vault.create(
-      at: vaultPath, keyStore: keyStore, passcode: Self.passcode(), derivation: Self.derivation(), files: files)
+      at: vaultPath, keyStore: keyStore, passcode: Self.passcode(), derivation: Self.derivation(), files: files,
+      time: time)
   }
 
-  func open(_ passcode: String = "correct horse", files: FileSystem = FileSystem()) throws -> Vault {
-    try Vault.open(at: vaultPath, keyStore: keyStore, passcode: { Self.passcode(passcode) }, files: files)
+  func open(
+    _ passcode: String = "correct horse", files: FileSystem = FileSystem(), time: any TimeSource = SystemTime()
+  ) throws -> Vault {
+    try Vault.open(at: vaultPath, keyStore: keyStore, passcode: { Self.passcode(passcode) }, files: files, time: time)
   }
 
   /// A source file with these bytes.
