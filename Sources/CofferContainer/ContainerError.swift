@@ -38,12 +38,16 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
 
   private static func category(of error: VaultError) -> Category {
     switch error {
-    case .noVault, .notAVault, .notFound, .notADirectory: .notFound
-    case .folderNotEmpty, .exists, .directoryNotEmpty, .full: .cannotCreate
+    case .noVault, .notAVault, .notFound, .notADirectory, .noSuchAttribute, .linkLoop: .notFound
+    case .folderNotEmpty, .exists, .directoryNotEmpty, .full, .attributeExists, .tooLarge, .tooManyLinks,
+      .tooManyAttributes, .nameCollisions:
+      .cannotCreate
     case .newerFormat, .damaged, .olderThanAnchor: .damaged
     case .wrongPasscode, .deviceSecretMissing: .refused
     case .inUse: .tryAgain
-    case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder: .usage
+    case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
+      .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
+      .usage
     case .sourceChanged, .system, .keyStore, .database, .needsReopening: .inputOutput
     case .cancelled: .cancelled
     }

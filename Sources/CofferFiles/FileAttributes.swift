@@ -2,8 +2,7 @@ public import CofferSystem
 
 /// What a vault tells of a file or folder.
 public struct FileAttributes: Sendable, Hashable {
-  /// Never used twice in a vault.
-  public let number: UInt64
+  public let number: InodeNumber
   public let kind: NodeKind
   /// Bytes of content; the length of a symbolic link's target; 0 for everything else.
   public var byteCount: UInt64
@@ -24,7 +23,8 @@ public struct FileAttributes: Sendable, Hashable {
   public var revision: UInt64
 
   public init(
-    number: UInt64, kind: NodeKind, byteCount: UInt64, storedByteCount: UInt64, permissions: UInt16, owner: FileOwner,
+    number: InodeNumber, kind: NodeKind, byteCount: UInt64, storedByteCount: UInt64, permissions: UInt16,
+    owner: FileOwner,
     linkCount: UInt32, accessed: Timestamp, modified: Timestamp, changed: Timestamp, created: Timestamp,
     protection: ProtectionClass, revision: UInt64
   ) {

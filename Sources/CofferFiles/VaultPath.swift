@@ -29,7 +29,8 @@ public struct VaultPath: Hashable, Sendable {
   public var parent: VaultPath { VaultPath(names: Array(names.dropLast())) }
   public var lastName: [UInt8]? { names.last }
 
-  private static func checked(_ name: [UInt8]) throws(InvalidName) -> [UInt8] {
+  /// The name itself, if a file in a vault can have it. Throws ``InvalidName``.
+  public static func checked(_ name: [UInt8]) throws(InvalidName) -> [UInt8] {
     guard !name.isEmpty, name.count <= Self.nameLimit, !name.contains(0), !name.contains(UInt8(ascii: "/")),
       name != [46], name != [46, 46]
     else { throw InvalidName() }

@@ -1,4 +1,5 @@
 internal import CofferCrypto
+internal import CofferFiles
 public import CofferKeys
 internal import CofferSystem
 internal import Synchronization

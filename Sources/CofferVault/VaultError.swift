@@ -39,12 +39,24 @@ public enum VaultError: Error, Equatable, Sendable {
   case wrongKind
   /// A file has as many names as it can have.
   case tooManyLinks
+  /// A folder has one name, and gets no second one.
+  case folderLink
+  /// A path leads through more than 40 symbolic links, or in a circle.
+  case linkLoop
+  /// A time has a second or more of nanoseconds.
+  case invalidTime
+  /// More names of a folder share one hash than a record holds. Nobody can bring this about without the vault's keys.
+  case nameCollisions
   /// There is no extended attribute of that name.
   case noSuchAttribute
   /// An extended attribute of that name is there already.
   case attributeExists
-  /// An extended attribute's name or value is larger than the vault keeps.
+  /// An extended attribute's name is empty, longer than 255 bytes, or has a zero byte.
+  case invalidAttributeName
+  /// An extended attribute's value is longer than 64 KiB.
   case attributeTooLarge
+  /// A file has as many extended attributes as it can have.
+  case tooManyAttributes
   /// The handle is closed, or was not opened for this.
   case badHandle
   /// The root folder can be neither moved nor removed.
@@ -95,9 +107,15 @@ extension VaultError: CustomStringConvertible {
     case .invalidLink: "a symbolic link's target must have 1 to 4,095 bytes and no zero byte"
     case .wrongKind: "it is not the kind of file that this needs"
     case .tooManyLinks: "the file has too many names"
+    case .folderLink: "a folder can have one name only"
+    case .linkLoop: "the path leads through too many symbolic links"
+    case .invalidTime: "a time's nanoseconds must be less than a second"
+    case .nameCollisions: "the folder cannot take this name; choose another one"
     case .noSuchAttribute: "no such extended attribute"
     case .attributeExists: "there is an extended attribute of this name already"
-    case .attributeTooLarge: "an extended attribute's name or value is too large"
+    case .invalidAttributeName: "an extended attribute's name must have 1 to 255 bytes and no zero byte"
+    case .attributeTooLarge: "an extended attribute's value can have 64 KiB at most"
+    case .tooManyAttributes: "the file has too many extended attributes"
     case .badHandle: "the file is not open for this"
     case .rootFolder: "the vault's root folder cannot be moved, replaced or removed"
     case .settingTooLarge: "a sealed setting is too large"

@@ -33,10 +33,12 @@ final class VaultFixture: Sendable {
   }
 
   func open(
-    _ passcode: String = "correct horse", files: FileSystem = FileSystem(), options: VaultOptions = VaultOptions()
+    _ passcode: String = "correct horse", files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(),
+    options: VaultOptions = VaultOptions()
   ) throws -> Vault {
     try Vault.open(
-      at: vaultPath, keyStore: keyStore, passcode: { Self.passcode(passcode) }, files: files, options: options)
+      at: vaultPath, keyStore: keyStore, passcode: { Self.passcode(passcode) }, files: files, time: time,
+      options: options)
   }
 
   /// A source file with these bytes.

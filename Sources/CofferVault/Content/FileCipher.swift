@@ -1,4 +1,5 @@
 internal import CofferCrypto
+internal import CofferFiles
 internal import CofferKeys
 internal import CofferSystem
 

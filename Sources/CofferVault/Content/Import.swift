@@ -108,12 +108,9 @@ extension Vault {
       owner: .process, modified: source.modified ?? now, now: now, byteCount: byteCount,
       wrappedKey: try keys.classKeys.wrap(cipher.key, for: parent.protection), keyCommitment: cipher.key.commitment,
       content: content)
-    if let replaced = try session.entry(name, in: parent.number) {
-      try session.unlink(name, in: parent.number)
-      try discard(session.inode(replaced.inode), in: session)
-    } else {
-      try session.adjust(parent.number, by: 1, at: now)
-    }
+    let replaced = try session.entry(name, in: parent.number)
+    if let replaced { try dropName(of: session.inode(replaced.inode), at: now, session) }
+    try session.adjust(parent.number, by: replaced == nil ? 1 : 0, at: now)
     try session.store(inode)
     try session.link(Entry(name: name, inode: number, kind: .file), in: parent.number)
     return FileAttributes(inode)

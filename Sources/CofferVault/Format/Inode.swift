@@ -193,7 +193,7 @@ extension FileAttributes {
     case .special: break
     }
     self.init(
-      number: inode.number.value, kind: inode.kind, byteCount: byteCount, storedByteCount: storedByteCount,
+      number: inode.number, kind: inode.kind, byteCount: byteCount, storedByteCount: storedByteCount,
       permissions: inode.permissions, owner: inode.owner, linkCount: linkCount, accessed: inode.accessed,
       modified: inode.modified, changed: inode.changed, created: inode.created, protection: inode.protection,
       revision: inode.revision)

@@ -1,4 +1,5 @@
 internal import CofferCrypto
+internal import CofferFiles
 internal import CofferSystem
 
 /// One page of a file's block map: where 64 consecutive blocks lie in the object, and their nonces and tags.

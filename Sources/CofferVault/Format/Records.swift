@@ -1,4 +1,3 @@
-internal import CofferFiles
 internal import CofferSystem
 
 /// The kinds of sealed rows. The raw value is part of what a row is bound to.
@@ -36,45 +35,5 @@ enum Padding {
   static func unpad(_ bytes: [UInt8]) throws(MalformedBytes) -> [UInt8] {
     var reader = ByteReader(bytes)
     return try reader.read(countedUpTo: bytes.count)
-  }
-}
-
-/// The number of a file or folder, never used twice in a vault.
-struct InodeNumber: Hashable, Sendable {
-  let value: UInt64
-  static let rootFolder = InodeNumber(value: 1)
-}
-
-/// One name in a folder. Names that share a row key (their keyed hashes collide) share its record.
-struct Entry: Equatable, Sendable {
-  var name: [UInt8]
-  var inode: InodeNumber
-  var kind: NodeKind
-
-  static func encode(_ entries: [Entry], parent: InodeNumber) -> [UInt8] {
-    var writer = ByteWriter()
-    writer.write(parent.value)
-    writer.write(UInt16(entries.count))
-    for entry in entries {
-      writer.write(counted: entry.name)
-      writer.write(entry.inode.value)
-      writer.write(entry.kind.rawValue)
-    }
-    return Padding.pad(writer.bytes)
-  }
-
-  static func decode(_ bytes: [UInt8], parent: InodeNumber) throws -> [Entry] {
-    var reader = ByteReader(try Padding.unpad(bytes))
-    guard try reader.read(UInt64.self) == parent.value else { throw MalformedBytes() }
-    let count = try reader.read(UInt16.self)
-    var entries: [Entry] = []
-    for _ in 0..<count {
-      let name = try reader.read(countedUpTo: VaultPath.nameLimit)
-      let inode = InodeNumber(value: try reader.read())
-      guard let kind = NodeKind(rawValue: try reader.read()) else { throw MalformedBytes() }
-      entries.append(Entry(name: name, inode: inode, kind: kind))
-    }
-    try reader.finish()
-    return entries
   }
 }

@@ -1,4 +1,5 @@
 internal import CofferCrypto
+internal import CofferFiles
 internal import CofferSystem
 
 /// The sealed root: what every commit writes last. Through the tags of the bucket pages it authenticates every row.

@@ -27,6 +27,13 @@ enum VaultFormat {
   static let slotLimit: UInt64 = 1 << 50
   /// Bytes of a symbolic link's target at most, as Linux has it.
   static let linkTargetLimit = 4095
+  /// Names of a file at most.
+  static let linkLimit = UInt32(Int32.max)
+  /// Extended attributes of a file at most.
+  static let attributeLimit: UInt32 = 256
+  static let attributeNameLimit = 255
+  /// Bytes of an extended attribute's value at most.
+  static let attributeValueLimit = 64 << 10
   static let blockSizeExponents: ClosedRange<UInt8> = 12...20
 
   /// The block size for a file of `byteCount` bytes, so that the padding of its last block costs a few per cent.

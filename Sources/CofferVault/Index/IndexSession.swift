@@ -9,7 +9,7 @@ internal import CofferSystem
 /// without asking SQLite, a row that changes a hundred times is sealed once, and a commit that found the disk full can
 /// be made again. Used only under the index's lock.
 final class IndexSession {
-  let rowKeys: RowKeys
+  var rowKeys: RowKeys
   /// Numbers are taken from here; the last commit's are in `stored`.
   var root: RootRecord
 
@@ -194,9 +194,14 @@ final class IndexSession {
   // MARK: Inodes
 
   func inode(_ number: InodeNumber) throws -> Inode {
+    guard let inode = try inodeIfPresent(number) else { throw VaultError.damaged(what: "an inode is missing") }
+    return inode
+  }
+
+  func inodeIfPresent(_ number: InodeNumber) throws -> Inode? {
     let id = RowID(kind: .inode, key: rowKeys.inode(number))
     switch try record(id) {
-    case nil: throw VaultError.damaged(what: "an inode is missing")
+    case nil: return nil
     case .inode(let inode)?:
       guard inode.number == number else { throw MalformedBytes() }
       return inode

@@ -9,17 +9,43 @@ extension IndexSession {
     return InodeNumber(value: root.nextInode)
   }
 
+  /// The inode that a caller names by its number. Throws `notFound`, where ``inode(_:)`` finds damage.
+  func node(_ number: InodeNumber) throws -> Inode {
+    guard let inode = try inodeIfPresent(number) else { throw VaultError.notFound }
+    return inode
+  }
+
+  /// A folder that a caller names by its number. Throws `notFound`, also for one that is removed and held, or
+  /// `notADirectory`.
+  func folder(_ number: InodeNumber) throws -> Inode {
+    let found = try node(number)
+    guard found.kind == .directory else { throw VaultError.notADirectory }
+    guard found.linkCount > 0 else { throw VaultError.notFound }
+    return found
+  }
+
   // MARK: Entries
 
   func entry(_ name: [UInt8], in parent: InodeNumber) throws -> Entry? {
     try entries(at: rowKeys.entry(parent: parent, name: name), parent: parent).first { $0.name == name }
   }
 
-  /// Gives `name` to `inode`, in place of what had it. The folder's count is the caller's to change.
+  /// Gives a name to an inode, in place of what had it. The folder's counts are the caller's to change.
   func link(_ entry: Entry, in parent: InodeNumber) throws {
     let key = rowKeys.entry(parent: parent, name: entry.name)
-    let others = try entries(at: key, parent: parent).filter { $0.name != entry.name }
-    try set(.entry, key, Entry.encode(others + [entry], parent: parent))
+    var entries = try entries(at: key, parent: parent)
+    var entry = entry
+    if let position = entries.firstIndex(where: { $0.name == entry.name }) {
+      entry.place = entries[position].place
+      entries[position] = entry
+    } else {
+      // The first place that is free: places ascend.
+      let position = entries.indices.first { entries[$0].place != $0 } ?? entries.count
+      guard let place = UInt8(exactly: position) else { throw VaultError.nameCollisions }
+      entry.place = place
+      entries.insert(entry, at: position)
+    }
+    try set(.entry, key, Entry.encode(entries, parent: parent))
   }
 
   func unlink(_ name: [UInt8], in parent: InodeNumber) throws {
@@ -28,40 +54,40 @@ extension IndexSession {
     if others.isEmpty { try remove(.entry, key) } else { try set(.entry, key, Entry.encode(others, parent: parent)) }
   }
 
-  /// Entries of a folder in the order of their keys, from after `last` on, about `limit` of them.
-  func entries(of parent: InodeNumber, after last: RowKey?, limit: Int) throws -> (entries: [Entry], last: RowKey?) {
-    let found = try rows(.entry, prefix: rowKeys.entryPrefix(parent: parent), after: last, limit: limit)
-    return (try found.flatMap { try Entry.decode($0.1, parent: parent) }, found.last?.0)
+  /// At most `limit` entries of a folder in the order of their cookies, from behind `cookie` on; none at the end.
+  func entries(
+    of parent: InodeNumber, after cookie: UInt64?, limit: Int
+  ) throws -> [(entry: Entry, cookie: UInt64)] {
+    // Names that share a row have its suffix and a place each: the row of the cookie is read again.
+    let prefix = rowKeys.entryPrefix(parent: parent)
+    let suffix = (cookie ?? 0) & ~0xff
+    var last = suffix == 0 ? nil : RowKey(high: prefix.high, low: suffix - 1)
+    while true {
+      let rows = try rows(.entry, prefix: prefix, after: last, limit: limit)
+      guard let final = rows.last else { return [] }
+      var result: [(Entry, UInt64)] = []
+      for (key, bytes) in rows {
+        for entry in try Entry.decode(bytes, parent: parent) {
+          let position = key.low | UInt64(entry.place)
+          if cookie.map({ $0 < position }) ?? true { result.append((entry, position)) }
+        }
+        if result.count >= limit { break }
+      }
+      if !result.isEmpty { return Array(result.prefix(limit)) }
+      last = final.0
+    }
   }
 
   private func entries(at key: RowKey, parent: InodeNumber) throws -> [Entry] {
     try value(.entry, key).map { try Entry.decode($0, parent: parent) } ?? []
   }
 
-  // MARK: Paths
-
-  /// The inode at `path`. Throws `notFound` or `notADirectory`.
-  func resolve(_ path: VaultPath) throws -> Inode {
-    var current = InodeNumber.rootFolder
-    for (position, name) in path.names.enumerated() {
-      guard let found = try entry(name, in: current) else { throw VaultError.notFound }
-      if position + 1 < path.names.count, found.kind != .directory { throw VaultError.notADirectory }
-      current = found.inode
-    }
-    return try inode(current)
-  }
-
-  func resolveFolder(_ path: VaultPath) throws -> Inode {
-    let found = try resolve(path)
-    guard found.kind == .directory else { throw VaultError.notADirectory }
-    return found
-  }
-
-  /// Changes how many names a folder holds, and its times.
-  func adjust(_ folder: InodeNumber, by difference: Int64, at time: Timestamp) throws {
+  /// Changes how many names a folder holds, and how many of them name folders, and its times.
+  func adjust(_ folder: InodeNumber, by difference: Int64, folders: Int64 = 0, at time: Timestamp) throws {
     var inode = try inode(folder)
     guard case .directory(var content) = inode.content else { throw VaultError.notADirectory }
     content.entryCount &+= UInt64(bitPattern: difference)
+    content.folderCount &+= UInt64(bitPattern: folders)
     inode.content = .directory(content)
     inode.modified = time
     inode.changed = time
@@ -108,7 +134,10 @@ extension IndexSession {
   /// Removes the rows of something that no name leads to.
   func removeRows(of removal: PendingRemoval) throws {
     for page in 0..<removal.pageCount { try remove(.map, rowKeys.mapPage(removal.inode, page)) }
-    try remove(.inode, rowKeys.inode(removal.inode))
+    // There is none yet of an import that failed.
+    guard let inode = try inodeIfPresent(removal.inode) else { return }
+    if inode.attributeCount > 0 { try removeExtendedAttributes(of: inode.number) }
+    try remove(.inode, rowKeys.inode(inode.number))
   }
 }
 

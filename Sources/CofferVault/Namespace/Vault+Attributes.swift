@@ -1,0 +1,59 @@
+public import CofferFiles
+internal import CofferSystem
+
+/// Attributes of files and folders.
+extension Vault {
+  /// What `number` is. Throws `notFound`.
+  public func attributes(of number: InodeNumber) throws(VaultError) -> FileAttributes {
+    try look { session in attributes(of: try session.node(number), session) }
+  }
+
+  /// What is at `path`. Throws `notFound`, `notADirectory` or `linkLoop`.
+  public func attributes(at path: VaultPath, followingLinks: Bool = false) throws(VaultError) -> FileAttributes {
+    try look { session in attributes(of: try session.resolve(path, followingLinks: followingLinks), session) }
+  }
+
+  /// Makes all of `changes` in one step and returns what is then. `changed` becomes now, unless nothing is to change.
+  /// Throws `notFound` or `invalidTime`.
+  @discardableResult
+  public func setAttributes(_ changes: AttributeChanges, of number: InodeNumber) throws(VaultError) -> FileAttributes {
+    try change { session in try apply(changes, to: session.node(number), session) }
+  }
+
+  /// As above, for what is at `path`.
+  @discardableResult
+  public func setAttributes(
+    _ changes: AttributeChanges, at path: VaultPath, followingLinks: Bool = false
+  ) throws(VaultError) -> FileAttributes {
+    try change { session in try apply(changes, to: session.resolve(path, followingLinks: followingLinks), session) }
+  }
+
+  /// The only way from an inode to what callers are told of it.
+  func attributes(of inode: Inode, _ session: IndexSession) -> FileAttributes { FileAttributes(inode) }
+
+  private func apply(_ changes: AttributeChanges, to inode: Inode, _ session: IndexSession) throws -> FileAttributes {
+    if changes.isEmpty { return attributes(of: inode, session) }
+    var inode = inode
+    let now = time.now()
+    if let permissions = changes.permissions { inode.permissions = permissions & 0o7777 }
+    if let user = changes.user { inode.owner.user = user }
+    if let group = changes.group { inode.owner.group = group }
+    if let accessed = changes.accessed { inode.accessed = try accessed.moment(now) }
+    if let modified = changes.modified { inode.modified = try modified.moment(now) }
+    if let created = changes.created { inode.created = try created.moment(now) }
+    inode.changed = now
+    try session.store(inode)
+    return attributes(of: inode, session)
+  }
+}
+
+extension AttributeChanges.Time {
+  fileprivate func moment(_ now: Timestamp) throws(VaultError) -> Timestamp {
+    switch self {
+    case .now: return now
+    case .at(let time):
+      guard time.nanoseconds < 1_000_000_000 else { throw .invalidTime }
+      return time
+    }
+  }
+}

@@ -1,0 +1,61 @@
+public import CofferFiles
+
+/// What folders hold.
+extension Vault {
+  /// What has the name in a folder. Throws `invalidName`, `notFound` or `notADirectory`.
+  public func lookup(_ name: [UInt8], in folder: InodeNumber) throws(VaultError) -> FileAttributes {
+    try look { session in
+      let name = try VaultPath.checked(name)
+      guard let entry = try session.entry(name, in: session.folder(folder).number) else { throw VaultError.notFound }
+      return attributes(of: try session.inode(entry.inode), session)
+    }
+  }
+
+  /// The folder that holds a folder; the root folder's is itself. Throws `notFound` or `notADirectory`.
+  public func parent(of folder: InodeNumber) throws(VaultError) -> InodeNumber {
+    try look { session in
+      guard case .directory(let content) = try session.folder(folder).content else { throw VaultError.notADirectory }
+      return content.parent
+    }
+  }
+
+  /// Reads a folder in portions, in no order that means anything: at most `limit` names behind a cookie, and none at the
+  /// end. A name that is there during the whole reading is given exactly once, whatever it comes to stand for and
+  /// whatever else comes and goes.
+  ///
+  /// Throws `notFound` or `notADirectory`.
+  ///
+  /// - Parameters:
+  ///   - cookie: that of the last name which the caller has taken; nil for the start.
+  ///   - limit: 1 or more.
+  public func readFolder(
+    _ folder: InodeNumber, after cookie: UInt64? = nil, limit: Int, withAttributes: Bool
+  ) throws(VaultError) -> [FolderEntry] {
+    try look { session in
+      try session.entries(of: session.folder(folder).number, after: cookie, limit: max(1, limit)).map { found in
+        FolderEntry(
+          name: found.entry.name, number: found.entry.inode, kind: found.entry.kind, cookie: found.cookie,
+          attributes: withAttributes ? attributes(of: try session.inode(found.entry.inode), session) : nil)
+      }
+    }
+  }
+
+  /// The entries of a folder, in no particular order, all in one view. Holds them all: a program that can do with less
+  /// reads in portions.
+  public func list(_ path: VaultPath) throws(VaultError) -> [DirectoryEntry] {
+    try look { session in
+      let folder = try session.resolveFolder(path).number
+      var result: [DirectoryEntry] = []
+      var cookie: UInt64?
+      repeat {
+        let found = try session.entries(of: folder, after: cookie, limit: 512)
+        for (entry, _) in found {
+          result.append(
+            DirectoryEntry(name: entry.name, attributes: attributes(of: try session.inode(entry.inode), session)))
+        }
+        cookie = found.last?.cookie
+      } while cookie != nil
+      return result
+    }
+  }
+}
