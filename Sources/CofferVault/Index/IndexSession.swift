@@ -14,7 +14,8 @@ final class IndexSession {
   var root: RootRecord
 
   private let stored: StoredRows
-  private var cache = RecordCache()
+  /// Opened records that equal what is stored: about a MiB to two.
+  private var cache = GenerationCache<RowID, Record>(limit: 1 << 20)
   /// What changed since the last commit.
   private var buffer: [RowID: BufferedRow] = [:]
   private var bufferedBytes = 0
@@ -120,7 +121,7 @@ final class IndexSession {
     root = stored.root
     for change in changes {
       if let record = change.record, change.id.kind.isCached {
-        cache.insert(record, change.id)
+        cache.insert(record, change.id, cost: record.cost)
       } else {
         cache.remove(change.id)
       }
@@ -141,7 +142,7 @@ final class IndexSession {
   /// Gives up what is in memory: it no longer fits what is stored.
   private func abandon() {
     hasFailed = true
-    cache = RecordCache()
+    cache = GenerationCache(limit: 1 << 20)
     buffer = [:]
     bufferedBytes = 0
     removals = []
@@ -208,7 +209,7 @@ final class IndexSession {
     case .bytes(let bytes)?:
       let inode = try Inode(decoding: bytes, expecting: number)
       // A record that was read, not one that was changed: those are inodes already.
-      cache.insert(.inode(inode), id)
+      cache.insert(.inode(inode), id, cost: Record.inode(inode).cost)
       return inode
     }
   }
@@ -221,7 +222,7 @@ final class IndexSession {
     if let changed = buffer[id] { return changed.record }
     if let known = cache.find(id) { return known }
     guard let bytes = try stored.value(id.kind, id.key) else { return nil }
-    if id.kind.isCached { cache.insert(.bytes(bytes), id) }
+    if id.kind.isCached { cache.insert(.bytes(bytes), id, cost: Record.bytes(bytes).cost) }
     return .bytes(bytes)
   }
 

@@ -26,37 +26,3 @@ enum Record: Sendable {
     }
   }
 }
-
-/// Opened records that equal what is stored, most recently used ones at least.
-///
-/// Two generations: when the young one is full it becomes the old one, and what was not used since is dropped.
-struct RecordCache {
-  /// Bytes in a generation.
-  private static let limit = 1 << 20
-  private var young: [RowID: Record] = [:]
-  private var old: [RowID: Record] = [:]
-  private var cost = 0
-
-  mutating func find(_ id: RowID) -> Record? {
-    if let record = young[id] { return record }
-    guard let record = old.removeValue(forKey: id) else { return nil }
-    insert(record, id)
-    return record
-  }
-
-  mutating func insert(_ record: Record, _ id: RowID) {
-    if cost >= Self.limit {
-      old = young
-      young = [:]
-      cost = 0
-    }
-    old[id] = nil
-    if let before = young.updateValue(record, forKey: id) { cost -= before.cost }
-    cost += record.cost
-  }
-
-  mutating func remove(_ id: RowID) {
-    if let before = young.removeValue(forKey: id) { cost -= before.cost }
-    old[id] = nil
-  }
-}

@@ -58,28 +58,64 @@ struct RowPrefix: Hashable, Sendable {
   let high: UInt64
 }
 
-/// Makes row keys and objects' names.
+/// Makes row keys and objects' names, and keeps those that were made lately: a keyed hash costs more than a look-up, and
+/// each operation asks for the same few keys several times.
 struct RowKeys: Sendable {
   private let key: SecretKey
+  private var folders = GenerationCache<InodeNumber, RowPrefix>(limit: 512)
+  private var names = GenerationCache<NameInFolder, RowKey>(limit: 2048)
+  private var inodeGroups = GenerationCache<UInt64, RowKey>(limit: 512)
+  private var mapGroups = GenerationCache<MapGroup, RowKey>(limit: 512)
+
+  private struct NameInFolder: Hashable {
+    let folder: InodeNumber
+    let name: [UInt8]
+  }
+
+  private struct MapGroup: Hashable {
+    let inode: InodeNumber
+    let group: UInt64
+  }
+
   /// The bits of a name's hash that go into a row key. The last eight tell apart in cookies the names that share a row,
   /// and the first two keep cookies positive and far from zero. Tests leave fewer, so that names do share rows.
-  var nameMask: UInt64 = 0x3fff_ffff_ffff_ff00
+  var nameMask: UInt64 = 0x3fff_ffff_ffff_ff00 {
+    didSet { names = GenerationCache(limit: 2048) }
+  }
 
   init(metadataKey: SecretKey) { key = metadataKey.derived("row keys") }
 
-  func entry(parent: InodeNumber, name: [UInt8]) -> RowKey { entry(parent: parent, entryPrefix(parent: parent), name) }
-
-  /// As above, where the folder's prefix is known.
-  func entry(parent: InodeNumber, _ prefix: RowPrefix, _ name: [UInt8]) -> RowKey {
-    RowKey(high: prefix.high, low: nameHash("name", parent, name))
+  mutating func entry(parent: InodeNumber, name: [UInt8]) -> RowKey {
+    let id = NameInFolder(folder: parent, name: name)
+    if let known = names.find(id) { return known }
+    let key = RowKey(high: entryPrefix(parent: parent).high, low: nameHash("name", parent, name))
+    names.insert(key, id)
+    return key
   }
 
   /// What all entries of a folder begin with.
-  func entryPrefix(parent: InodeNumber) -> RowPrefix { RowPrefix(high: word("folder", parent.value.bigEndianBytes)) }
+  mutating func entryPrefix(parent: InodeNumber) -> RowPrefix {
+    if let known = folders.find(parent) { return known }
+    let prefix = RowPrefix(high: word("folder", parent.value.bigEndianBytes))
+    folders.insert(prefix, parent)
+    return prefix
+  }
 
-  func inode(_ number: InodeNumber) -> RowKey { grouped("inode", [], number.value) }
+  mutating func inode(_ number: InodeNumber) -> RowKey {
+    let group = number.value / 64
+    if let known = inodeGroups.find(group) { return Self.place(number.value, in: known) }
+    let made = RowKey(prefixOf: hash("inode", group.bigEndianBytes))
+    inodeGroups.insert(made, group)
+    return Self.place(number.value, in: made)
+  }
 
-  func mapPage(_ inode: InodeNumber, _ page: UInt64) -> RowKey { grouped("map", inode.value.bigEndianBytes, page) }
+  mutating func mapPage(_ inode: InodeNumber, _ page: UInt64) -> RowKey {
+    let id = MapGroup(inode: inode, group: page / 64)
+    if let known = mapGroups.find(id) { return Self.place(page, in: known) }
+    let made = RowKey(prefixOf: hash("map", inode.value.bigEndianBytes + id.group.bigEndianBytes))
+    mapGroups.insert(made, id)
+    return Self.place(page, in: made)
+  }
 
   func mapDirectory(_ inode: InodeNumber, _ index: UInt64) -> RowKey {
     RowKey(prefixOf: hash("map directory", inode.value.bigEndianBytes + index.bigEndianBytes))
@@ -109,9 +145,8 @@ struct RowKeys: Sendable {
   }
 
   /// Rows with 64 consecutive numbers are neighbours: 15 bytes of the group's hash, and the place in it.
-  private func grouped(_ kind: String, _ context: [UInt8], _ number: UInt64) -> RowKey {
-    let group = RowKey(prefixOf: hash(kind, context + (number / 64).bigEndianBytes))
-    return RowKey(high: group.high, low: group.low & ~0xff | number % 64)
+  private static func place(_ number: UInt64, in group: RowKey) -> RowKey {
+    RowKey(high: group.high, low: group.low & ~0xff | number % 64)
   }
 
   private func word(_ kind: String, _ bytes: [UInt8]) -> UInt64 { RowKey.word(hash(kind, bytes), at: 0) }
