@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -31,15 +32,24 @@ int coffer_link_unnamed(int descriptor, int directory, const char *name) {
   errno = ENOTSUP;
   return -1;
 }
-void coffer_keep_freed_memory(int bytes) { (void)bytes; }
+void coffer_keep_freed_memory(int bytes, int largest) { (void)bytes, (void)largest; }
+ssize_t coffer_random(void *bytes, size_t count) {
+  arc4random_buf(bytes, count);
+  return (ssize_t)count;
+}
 #else
 #include <sys/prctl.h>
+#include <sys/random.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
-void coffer_keep_freed_memory(int bytes) { mallopt(M_TRIM_THRESHOLD, bytes); }
+void coffer_keep_freed_memory(int bytes, int largest) {
+  mallopt(M_TRIM_THRESHOLD, bytes);
+  mallopt(M_MMAP_THRESHOLD, largest);
+}
 #else
-void coffer_keep_freed_memory(int bytes) { (void)bytes; }
+void coffer_keep_freed_memory(int bytes, int largest) { (void)bytes, (void)largest; }
 #endif
+ssize_t coffer_random(void *bytes, size_t count) { return getrandom(bytes, count, 0); }
 #include <sys/syscall.h>
 void coffer_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {

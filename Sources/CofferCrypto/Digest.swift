@@ -6,7 +6,7 @@ public enum Digest {
   public static let byteCount = 32
 
   public static func sha256(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-    Array(SHA256.hash(data: Array(bytes)))
+    SHA256.hash(data: Array(bytes)).withUnsafeBytes { Array($0) }
   }
 }
 
@@ -23,11 +23,35 @@ public struct StreamingDigest {
 /// HMAC-SHA256 (RFC 2104).
 public enum MessageAuthentication {
   public static func code(for bytes: [UInt8], key: SecretKey) -> [UInt8] {
-    Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key.key))
+    KeyedHash(key: key).code(for: bytes)
   }
 
   /// Compares in constant time.
   public static func isValid(_ code: [UInt8], for bytes: [UInt8], key: SecretKey) -> Bool {
     HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: bytes, using: key.key)
   }
+}
+
+/// HMAC-SHA256 (RFC 2104) under one key, for many messages: the key's own blocks are hashed once.
+public struct KeyedHash: Sendable, CustomStringConvertible, CustomReflectable {
+  public static let byteCount = 32
+  private let prepared: HMAC<SHA256>
+
+  public init(key: SecretKey) { prepared = HMAC(key: key.key) }
+
+  public func code(for bytes: [UInt8]) -> [UInt8] {
+    bytes.withUnsafeBytes { withCode(for: $0) { Array($0) } }
+  }
+
+  /// Lends the code of `bytes`, without an array.
+  public func withCode<Result>(
+    for bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) rethrows -> Result {
+    var hash = prepared
+    hash.update(data: bytes)
+    return try hash.finalize().withUnsafeBytes(body)
+  }
+
+  public var description: String { "<keyed hash>" }
+  public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import Crypto
 internal import Foundation
 
@@ -10,26 +11,46 @@ public enum Sealing {
   /// What sealing adds.
   public static let overhead = nonceByteCount + tagByteCount
 
+  /// - Parameter prefix: bytes that the result begins with, before the nonce; they are neither sealed nor authenticated.
   public static func seal(
-    _ plaintext: [UInt8], key: SecretKey, authenticating context: [UInt8]
+    _ plaintext: [UInt8], key: SecretKey, authenticating context: [UInt8], after prefix: [UInt8] = []
   ) throws(CryptoError) -> [UInt8] {
-    do {
-      let box = try AES.GCM.seal(plaintext, using: key.key, authenticating: context)
-      return Array(box.nonce) + Array(box.ciphertext) + Array(box.tag)
-    } catch {
-      throw .invalid("plaintext")
+    guard let box = try? AES.GCM.seal(plaintext, using: key.key, nonce: randomNonce(), authenticating: context),
+      let combined = box.combined
+    else { throw .invalid("plaintext") }
+    return [UInt8](unsafeUninitializedCapacity: prefix.count + combined.count) { buffer, initialized in
+      let bytes = UnsafeMutableRawBufferPointer(buffer)
+      bytes.copyBytes(from: prefix)
+      combined.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]).copyMemory(from: $0) }
+      initialized = buffer.count
     }
   }
 
-  /// Throws `CryptoError.notAuthentic` unless `sealed` was made by ``seal(_:key:authenticating:)`` with the same key and
-  /// context.
+  /// Throws `CryptoError.notAuthentic` unless `sealed` was made by ``seal(_:key:authenticating:after:)`` with the same
+  /// key and context.
   public static func open(
     _ sealed: [UInt8], key: SecretKey, authenticating context: [UInt8]
+  ) throws(CryptoError) -> [UInt8] {
+    try sealed.withUnsafeBytes { bytes in
+      Result { () throws(CryptoError) in try open(bytes, key: key, authenticating: context) }
+    }.get()
+  }
+
+  public static func open(
+    _ sealed: UnsafeRawBufferPointer, key: SecretKey, authenticating context: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
     do {
       return Array(try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key.key, authenticating: context))
     } catch {
       throw .notAuthentic
+    }
+  }
+
+  /// One call of the system draws it whole; the library's own takes two, which cost as much as sealing a small value.
+  static func randomNonce() throws -> AES.GCM.Nonce {
+    try withUnsafeTemporaryAllocation(byteCount: nonceByteCount, alignment: 8) { bytes in
+      Randomness.fill(bytes)
+      return try AES.GCM.Nonce(data: UnsafeRawBufferPointer(bytes))
     }
   }
 }

@@ -10,7 +10,14 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
   init(_ key: SymmetricKey) { self.key = key }
 
   /// A new random key.
-  public init() { key = SymmetricKey(size: .bits256) }
+  public init() {
+    // One call of the system; the library's own way takes one for each eight bytes.
+    key = withUnsafeTemporaryAllocation(byteCount: Self.byteCount, alignment: 8) { bytes in
+      defer { overwrite(bytes) }
+      Randomness.fill(bytes)
+      return SymmetricKey(data: UnsafeRawBufferPointer(bytes))
+    }
+  }
 
   /// A key from stored bytes. Throws `CryptoError.invalid` unless there are 32.
   public init(_ bytes: SecretBytes) throws(CryptoError) {
@@ -31,7 +38,14 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
   public func derived(_ label: String, context: [UInt8] = []) -> SecretKey {
     // The label's length goes first, so that no label and context can be read as another pair.
     let info = [UInt8(label.utf8.count)] + Array(label.utf8) + context
-    return SecretKey(HKDF<SHA256>.deriveKey(inputKeyMaterial: key, salt: Self.salt, info: info, outputByteCount: 32))
+    return SecretKey(HKDF<SHA256>.expand(pseudoRandomKey: extracted, info: info, outputByteCount: 32))
+  }
+
+  /// HKDF's first step is HMAC-SHA256 under the salt, which is always the same and hashed once.
+  private var extracted: HashedAuthenticationCode<SHA256> {
+    var extraction = Self.extraction
+    key.withUnsafeBytes { extraction.update(data: $0) }
+    return extraction.finalize()
   }
 
   /// A value that commits to this key and reveals nothing of it. AES-GCM does not commit to its key, so a commitment is
@@ -40,7 +54,7 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
     derived("commitment").key.withUnsafeBytes { Array($0) }
   }
 
-  private static let salt = Array("coffer".utf8)
+  private static let extraction = HMAC<SHA256>(key: SymmetricKey(data: Array("coffer".utf8)))
 
   public var description: String { "<secret key>" }
   public var customMirror: Mirror { Mirror(self, children: []) }

@@ -2,7 +2,8 @@ internal import CCoffer
 
 /// How a program that moves much data treats the allocator.
 public enum AllocatorTuning {
-  /// The cipher's library takes a buffer for each block and gives it back. By default the C library returns it to the
-  /// system each time in threads, and the next one is zeroed page by page again, which costs as much as the cipher.
-  public static func keepFreedBlocks() { coffer_keep_freed_memory(2 << 20) }
+  /// The cipher's library takes two buffers for each block and gives them back. By default the C library returns them to
+  /// the system each time in threads, and maps each one of 128 KiB and more anew; the next one is then zeroed page by
+  /// page again. That costs as much as the cipher for a block of 64 KiB, and ten times as much for a larger one.
+  public static func keepFreedBlocks() { coffer_keep_freed_memory(4 << 20, 2 << 20) }
 }

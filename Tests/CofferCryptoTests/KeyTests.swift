@@ -46,6 +46,21 @@ import Testing
     #expect(throws: CryptoError.self) { try AgreementKey.wrap(SecretKey(), to: [UInt8](repeating: 0, count: 32)) }
   }
 
+  /// The expected bytes were computed with another implementation of HMAC-SHA256, by RFC 5869 and RFC 2104.
+  @Test func `derivation and authentication codes give the bytes of the standards`() throws {
+    let key = try SecretKey((0..<32).map { UInt8($0) }.withUnsafeBytes { SecretBytes(copying: $0) })
+    #expect(
+      bytes(key.derived("records", context: [1, 2, 3])).hexadecimal
+        == "e01435be3208b998df30343a8374258d0455fcdf9ca3b08da234e3150adedcac")
+    let code = "6297b77508a1a30ea4dfadd8f847c31b49aba45de10a79daf721d3f7ec112a24"
+    let message = Array("message".utf8)
+    #expect(MessageAuthentication.code(for: message, key: key).hexadecimal == code)
+    let hash = KeyedHash(key: key)
+    #expect(hash.code(for: Array("another".utf8)).hexadecimal != code)
+    #expect(hash.code(for: message).hexadecimal == code)
+    #expect(MessageAuthentication.isValid(hash.code(for: message), for: message, key: key))
+  }
+
   @Test func `derived keys differ by label, context and key, and a label cannot run into its context`() throws {
     let key = SecretKey()
     let derived = [

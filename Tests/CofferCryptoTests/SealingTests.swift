@@ -63,4 +63,48 @@ import Testing
     zeroed.replaceSubrange(0..<16, with: repeatElement(0, count: 16))
     #expect(throws: CryptoError.notAuthentic) { try open(sealer, 200, seal, zeroed) }
   }
+
+  @Test(arguments: [16, 4096, 16384, 16385, 65536]) func `a lent block is the block that a buffer gets`(count: Int)
+    throws
+  {
+    let sealer = BlockSealer(fileKey: SecretKey(), page: 0, context: [7])
+    let plaintext = Randomness.bytes(count)
+    let sealed = try plaintext.withUnsafeBytes { try sealer.seal($0, block: 1) }
+    let ciphertext = sealed.withCiphertext { Array($0) }
+    #expect(ciphertext.count == count)
+    var opened = [UInt8](repeating: 0, count: count)
+    try ciphertext.withUnsafeBytes { source in
+      try opened.withUnsafeMutableBytes { try sealer.open(source, block: 1, seal: sealed.seal, into: $0) }
+    }
+    #expect(opened == plaintext)
+    let lent = try ciphertext.withUnsafeBytes { try sealer.open($0, block: 1, seal: sealed.seal) }
+    #expect(lent.withPlaintext { Array($0) } == plaintext)
+    var frame = [UInt8](repeating: 0, count: BlockSealer.frameByteCount + count)
+    frame.replaceSubrange(BlockSealer.frameStart..<(BlockSealer.frameStart + count), with: ciphertext)
+    let framed = try frame.withUnsafeMutableBytes { try sealer.open(framed: $0, block: 1, seal: sealed.seal) }
+    #expect(framed.withPlaintext { Array($0) } == plaintext)
+    #expect(throws: CryptoError.notAuthentic) {
+      try ciphertext.withUnsafeBytes { _ = try sealer.open($0, block: 2, seal: sealed.seal) }
+    }
+    #expect(throws: CryptoError.notAuthentic) {
+      try frame.withUnsafeMutableBytes { _ = try sealer.open(framed: $0, block: 2, seal: sealed.seal) }
+    }
+    frame[BlockSealer.frameStart] ^= 1
+    #expect(throws: CryptoError.notAuthentic) {
+      try frame.withUnsafeMutableBytes { _ = try sealer.open(framed: $0, block: 1, seal: sealed.seal) }
+    }
+  }
+
+  @Test func `nonces are not used twice`() throws {
+    let sealer = BlockSealer(fileKey: SecretKey(), page: 0, context: [])
+    let seals = try (0..<1000).map { _ in try [1, 2, 3].withUnsafeBytes { try sealer.seal($0, block: 0).seal } }
+    #expect(Set(seals.map { Array($0.bytes.prefix(Sealing.nonceByteCount)) }).count == seals.count)
+  }
+
+  @Test func `what is put before a sealed value is not part of it`() throws {
+    let key = SecretKey()
+    let sealed = try Sealing.seal([1, 2, 3], key: key, authenticating: [4], after: [5, 6])
+    #expect(Array(sealed.prefix(2)) == [5, 6])
+    #expect(try Sealing.open(Array(sealed.dropFirst(2)), key: key, authenticating: [4]) == [1, 2, 3])
+  }
 }

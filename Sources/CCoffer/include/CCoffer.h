@@ -24,8 +24,12 @@ int coffer_sync(int descriptor);
 /// Keeps this process's memory out of core dumps and away from debuggers of the same user.
 int coffer_forbid_core_dumps(void);
 
-/// Lets the allocator keep this many freed bytes at the end of each of its areas (M_TRIM_THRESHOLD); nothing elsewhere.
-void coffer_keep_freed_memory(int bytes);
+/// Lets the allocator keep this many freed bytes at the end of each of its areas (M_TRIM_THRESHOLD), and take buffers of
+/// up to `largest` bytes from there instead of mapping each (M_MMAP_THRESHOLD); nothing elsewhere.
+void coffer_keep_freed_memory(int bytes, int largest);
+
+/// getrandom on Linux, arc4random_buf on Apple systems: how many bytes were filled, or -1.
+ssize_t coffer_random(void *bytes, size_t count);
 
 /// open(2) and openat(2) without C's variable arguments.
 int coffer_open(const char *path, int flags, mode_t mode);

@@ -48,9 +48,9 @@ struct Bucket: Equatable, Sendable {
 
 /// Hashes rows for the buckets.
 struct RowHasher: Sendable {
-  private let key: SecretKey
+  private let keyedHash: KeyedHash
 
-  init(metadataKey: SecretKey) { key = metadataKey.derived("buckets") }
+  init(metadataKey: SecretKey) { keyedHash = KeyedHash(key: metadataKey.derived("buckets")) }
 
   func hash(_ table: RecordTable, _ row: RowKey, _ tag: RowTag) -> SIMD4<UInt64> {
     var bytes: [UInt8] = []
@@ -59,7 +59,7 @@ struct RowHasher: Sendable {
     for word in [row.high, row.low, tag.high, tag.low] {
       withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
     }
-    let code = MessageAuthentication.code(for: bytes, key: key)
+    let code = keyedHash.code(for: bytes)
     var result = SIMD4<UInt64>(repeating: 0)
     for (index, byte) in code.enumerated() { result[index / 8] = result[index / 8] << 8 | UInt64(byte) }
     return result

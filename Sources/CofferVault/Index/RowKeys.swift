@@ -61,7 +61,7 @@ struct RowPrefix: Hashable, Sendable {
 /// Makes row keys and objects' names, and keeps those that were made lately: a keyed hash costs more than a look-up, and
 /// each operation asks for the same few keys several times.
 struct RowKeys: Sendable {
-  private let key: SecretKey
+  private let keyedHash: KeyedHash
   private var folders = GenerationCache<InodeNumber, RowPrefix>(limit: 512)
   private var names = GenerationCache<NameInFolder, RowKey>(limit: 2048)
   private var inodeGroups = GenerationCache<UInt64, RowKey>(limit: 512)
@@ -83,7 +83,7 @@ struct RowKeys: Sendable {
     didSet { names = GenerationCache(limit: 2048) }
   }
 
-  init(metadataKey: SecretKey) { key = metadataKey.derived("row keys") }
+  init(metadataKey: SecretKey) { keyedHash = KeyedHash(key: metadataKey.derived("row keys")) }
 
   mutating func entry(parent: InodeNumber, name: [UInt8]) -> RowKey {
     let id = NameInFolder(folder: parent, name: name)
@@ -156,6 +156,6 @@ struct RowKeys: Sendable {
   }
 
   private func hash(_ kind: String, _ bytes: [UInt8]) -> [UInt8] {
-    MessageAuthentication.code(for: [UInt8(kind.utf8.count)] + Array(kind.utf8) + bytes, key: key)
+    keyedHash.code(for: [UInt8(kind.utf8.count)] + Array(kind.utf8) + bytes)
   }
 }
