@@ -1,0 +1,95 @@
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+import Glibc
+import Testing
+
+@testable import CofferVault
+
+#if os(Linux)
+  /// A real file system in a file is shut down under load, without writing back what it holds, and mounted again.
+  ///
+  /// Needs root and loop devices, as `make soak` and the tests in a container of their own have them.
+  @Suite(.serialized, .enabled(if: LoopDisk.isPossible, "needs root and loop devices"))
+  struct PowerCutTests {
+    static let cutCount = ProcessInfo.processInfo.environment["COFFER_KILLS"].flatMap(Int.init) ?? 8
+
+    @Test func `a vault on ext4 survives that its disk goes away`() throws { try cut(.ext4) }
+
+    @Test(.enabled(if: LoopDisk.Kind.xfs.isInstalled, "needs mkfs.xfs"))
+    func `a vault on xfs survives that its disk goes away`() throws { try cut(.xfs) }
+
+    private func cut(_ kind: LoopDisk.Kind) throws {
+      let disk = try LoopDisk(kind)
+      let child = KilledChild(folder: disk.mountPoint)
+      let opener = try child.makeVault()
+      var expected = ExpectedVault()
+      var found: Set<Int> = []
+      for seed in UInt64(0)..<UInt64(Self.cutCount) {
+        var generator = SeededGenerator(seed: seed)
+        let outcome = try child.runUntilKilled(
+          seed: seed, afterLines: Int.random(in: 1...60, using: &generator)
+        ) { try disk.shutDown() }
+        try disk.remount()
+        let states = outcome.states(seed: seed, from: expected)
+        let check = CrashCheck(opener: opener, folder: disk.mountPoint)
+        let state = try check.state(states, allowed: outcome.durable...outcome.began, changing: false)
+        expected = states[state]
+        found.insert(state)
+      }
+      #expect(found.count > Self.cutCount / 4)
+    }
+  }
+
+  /// A file system in a file, mounted in a folder.
+  final class LoopDisk {
+    enum Kind: String {
+      case ext4, xfs
+
+      var program: String { "/usr/sbin/mkfs.\(rawValue)" }
+      var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
+    }
+
+    static var isPossible: Bool {
+      ProcessHardening.userID == 0 && Kind.ext4.isInstalled
+        && FileManager.default.fileExists(atPath: "/dev/loop-control")
+    }
+
+    private let folder: TemporaryFolder
+    var mountPoint: String { folder("disk") }
+    private var image: String { folder("image") }
+
+    init(_ kind: Kind) throws {
+      folder = try TemporaryFolder()
+      try FileSystem().makeDirectory(folder("disk"))
+      // The smallest that mkfs.xfs makes; sparse.
+      try FileSystem().open(folder("image"), [.writeOnly, .createNew]).truncate(to: 320 << 20)
+      try Self.run(kind.program, ["-q", image])
+      try mount()
+    }
+
+    deinit { try? Self.run("/usr/bin/umount", [mountPoint]) }
+
+    private func mount() throws { try Self.run("/usr/bin/mount", ["-o", "loop", image, mountPoint]) }
+
+    /// Every call fails from now on, and nothing that was not synced is written back.
+    func shutDown() throws {
+      let disk = try FileSystem().open(mountPoint, .directory)
+      // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN: _IOR('X', 125, __u32), with the flag NOLOGFLUSH.
+      var flags: UInt32 = 2
+      guard ioctl(disk.number, 0x8004_587d, &flags) == 0 else { throw SystemError(code: errno, call: "ioctl") }
+    }
+
+    func remount() throws {
+      try Self.run("/usr/bin/umount", [mountPoint])
+      try mount()
+    }
+
+    private static func run(_ program: String, _ arguments: [String]) throws {
+      let process = try Process.run(URL(filePath: program), arguments: arguments)
+      process.waitUntilExit()
+      guard process.terminationStatus == 0 else { throw SystemError(code: EIO, call: program) }
+    }
+  }
+#endif
