@@ -21,6 +21,10 @@ int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
 }
 int coffer_sync_data(int descriptor) { return fcntl(descriptor, F_FULLFSYNC); }
 int coffer_sync(int descriptor) { return fcntl(descriptor, F_FULLFSYNC); }
+int coffer_punch_hole(int descriptor, int64_t offset, int64_t count) {
+  fpunchhole_t hole = {.fp_offset = offset, .fp_length = count};
+  return fcntl(descriptor, F_PUNCHHOLE, &hole);
+}
 static int forbid_debuggers(void) { return 0; }
 int coffer_open_unnamed(int directory, mode_t mode) {
   (void)directory, (void)mode;
@@ -54,6 +58,9 @@ ssize_t coffer_random(void *bytes, size_t count) { return getrandom(bytes, count
 void coffer_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
   return renameat2(od, on, nd, nn, RENAME_NOREPLACE);
+}
+int coffer_punch_hole(int descriptor, int64_t offset, int64_t count) {
+  return fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, count);
 }
 int coffer_sync_data(int descriptor) { return fdatasync(descriptor); }
 int coffer_sync(int descriptor) { return fsync(descriptor); }

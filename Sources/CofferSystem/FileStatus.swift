@@ -13,6 +13,8 @@ public struct FileStatus: Sendable, Hashable {
   public let kind: Kind
   /// Bytes.
   public let byteCount: UInt64
+  /// Bytes that the file takes on the disk: fewer than `byteCount` where it has holes.
+  public let allocatedByteCount: UInt64
   /// The twelve permission bits.
   public let permissions: UInt16
   public let modified: Timestamp
@@ -29,6 +31,7 @@ public struct FileStatus: Sendable, Hashable {
       default: .other
       }
     byteCount = UInt64(max(0, value.st_size))
+    allocatedByteCount = UInt64(max(0, value.st_blocks)) * 512
     permissions = UInt16(value.st_mode & 0o7777)
     #if canImport(Darwin)
       let time = value.st_mtimespec

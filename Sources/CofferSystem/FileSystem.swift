@@ -8,7 +8,7 @@ internal import CCoffer
 
 /// A system call that a test can make fail.
 public enum SystemCall: String, Hashable, Sendable, CaseIterable {
-  case open, read, write, sync, rename, unlink, makeDirectory, truncate
+  case open, read, write, sync, rename, unlink, makeDirectory, truncate, punchHole
 }
 
 /// Decides, call by call, whether a system call fails instead of being made. Only tests have one.

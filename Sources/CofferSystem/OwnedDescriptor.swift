@@ -165,6 +165,21 @@ public final class OwnedDescriptor: Sendable {
     faults?.observe(.truncate(number, byteCount: byteCount))
   }
 
+  /// Gives the space of a part of the file back; it reads as zeros then, and the size stays. `false` where the file
+  /// system cannot.
+  @discardableResult
+  public func punchHole(at offset: UInt64, count: UInt64) throws(SystemError) -> Bool {
+    try faults?.willCall(.punchHole)
+    guard let offset = Int64(exactly: offset), let count = Int64(exactly: count) else {
+      throw SystemError(code: EFBIG, call: "fallocate")
+    }
+    while true {
+      if coffer_punch_hole(number, offset, count) == 0 { return true }
+      if errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS { return false }
+      if errno != EINTR { throw .last("fallocate") }
+    }
+  }
+
   public func status() throws(SystemError) -> FileStatus {
     var value = stat()
     guard fstat(number, &value) == 0 else { throw .last("fstat") }

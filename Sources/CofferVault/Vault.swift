@@ -17,6 +17,7 @@ public final class Vault: Sendable {
   let objects: ObjectStore
   let keys: UnlockedKeys
   let time: any TimeSource
+  let files = FileRegistry()
   private let anchor: AnchorKeeper
   private let ballast: Ballast
   private let timer: CommitTimer
@@ -24,9 +25,6 @@ public final class Vault: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var pins: [InodeNumber: Int] = [:]
-    /// Unlinked while somebody reads them; removed when the last reader is done.
-    var pinnedRemovals: [InodeNumber: PendingRemoval] = [:]
     var isClosed = false
   }
 
@@ -64,21 +62,38 @@ public final class Vault: Sendable {
 
   // MARK: Commit
 
-  /// Makes every change so far durable: objects' bytes (synced as they were written), their names, the index, and then
+  /// Makes every change so far durable: what was written to open files, objects' bytes, their names, the index, and then
   /// the anchor in the key store.
+  ///
+  /// A file that cannot be stored does not keep the others back: they are durable also where this throws for its sake.
   public func commit() throws(VaultError) {
+    let joined = Result { () throws(VaultError) in try VaultError.catching { try files.joinAll() } }
+    try commitJoined()
+    try joined.get()
+  }
+
+  /// Makes durable what has joined the index, without waiting for what open files have in memory.
+  func commitJoined() throws(VaultError) {
     try VaultError.catching {
       let removals = try commitIndex()
       guard !removals.isEmpty else { return }
       for removal in removals { if let object = removal.object { try objects.remove(object.number) } }
       // The marks go with the next commit: a crash before it removes the objects once more, which does nothing.
-      try index.perform { session in for removal in removals { try session.removePending(removal.inode) } }
+      try index.perform { session in for removal in removals { try session.removePending(removal.mark) } }
     }
   }
 
   /// Returns what the commit removed, and whose objects can go now.
   private func commitIndex() throws -> [PendingRemoval] {
-    guard let (root, removals) = try commitOnDiskThatMayBeFull() else { return [] }
+    let committed: (root: CommittedRoot, removals: [PendingRemoval])?
+    do {
+      committed = try commitOnDiskThatMayBeFull()
+    } catch {
+      files.commitFailed(error)
+      throw error
+    }
+    guard let (root, removals) = committed else { return [] }
+    files.didCommit(generation: root.generation)
     try anchor.follow(root)
     return removals
   }
@@ -115,6 +130,7 @@ public final class Vault: Sendable {
     if wasClosed { return }
     try VaultError.catching {
       defer {
+        files.close()
         try? index.close()
         lock.unlock()
       }
@@ -128,18 +144,28 @@ public final class Vault: Sendable {
 
   // MARK: Changing
 
-  /// Runs one change of names or attributes: all of it or nothing. What it throws was not applied.
+  /// Runs one change: all of it or nothing. What it throws was not applied.
   func change<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
+    let result = try perform(body)
+    removeUnlinked()
+    return result
+  }
+
+  /// As `change`, without the removal of what it unlinked.
+  func perform<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
     guard !isReadOnly else { throw .olderThanAnchor }
     return try VaultError.catching {
       // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
       // not look like an operation that failed.
-      if index.read({ $0.isFull }) { try commit() }
+      if index.read({ $0.isFull }) { try commitJoined() }
       let result = try index.perform(body)
-      timer.set { [weak self] in self?.commitInBackground() }
+      commitSoon()
       return result
     }
   }
+
+  /// Sees to it that what has just changed does not wait long for a commit.
+  func commitSoon() { timer.set { [weak self] in self?.commitInBackground() } }
 
   /// A failure is found again by whoever commits next.
   private func commitInBackground() {
@@ -151,52 +177,6 @@ public final class Vault: Sendable {
 
   func look<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
     try VaultError.catching { try index.read(body) }
-  }
-
-  // MARK: Removal of what no name leads to
-
-  /// Takes apart an inode whose last name is gone; called within the operation that removed the name.
-  func discard(_ inode: Inode, in session: IndexSession) throws {
-    let removal = PendingRemoval(inode)
-    if state.withLock({ $0.pins[inode.number] != nil }) {
-      try session.addPending(removal)
-      session.afterOperation { self.state.withLock { $0.pinnedRemovals[inode.number] = removal } }
-    } else {
-      if removal.object != nil { try session.addPending(removal) }
-      try finish(removal, in: session)
-    }
-  }
-
-  /// Keeps an inode's rows and object while a snapshot reads them.
-  func pin(_ inode: InodeNumber) { state.withLock { $0.pins[inode, default: 0] += 1 } }
-
-  func unpin(_ inode: InodeNumber) {
-    let removal = state.withLock { state -> PendingRemoval? in
-      let count = (state.pins[inode] ?? 1) - 1
-      state.pins[inode] = count == 0 ? nil : count
-      guard count == 0, !state.isClosed else { return nil }
-      return state.pinnedRemovals.removeValue(forKey: inode)
-    }
-    // Where this fails, the mark in the index stays and the next opening removes the rest.
-    if let removal { try? change { try self.finish(removal, in: $0) } }
-  }
-
-  private func finish(_ removal: PendingRemoval, in session: IndexSession) throws {
-    try session.removeRows(of: removal)
-    if removal.object == nil {
-      try session.removePending(removal.inode)
-    } else {
-      session.removeObjectAfterCommit(removal)
-    }
-  }
-
-  /// What a crash left: marked removals, and objects that no commit knows.
-  private func recover() throws {
-    let (pending, firstUnknown) = try index.read { (try $0.pendingRemovals(), $0.committedNextObject) }
-    for number in firstUnknown..<(firstUnknown + VaultFormat.uncommittedObjects) { try objects.remove(number) }
-    if pending.isEmpty { return }
-    try index.perform { session in for removal in pending { try finish(removal, in: session) } }
-    try commit()
   }
 
   private static func isCurrent(_ root: CommittedRoot, keybagDigest: [UInt8], anchor: Anchor?) -> Bool {

@@ -31,6 +31,10 @@ void coffer_keep_freed_memory(int bytes, int largest);
 /// getrandom on Linux, arc4random_buf on Apple systems: how many bytes were filled, or -1.
 ssize_t coffer_random(void *bytes, size_t count);
 
+/// Gives back the space of a part of a file, which reads as zeros afterwards; the file's size stays (fallocate with
+/// FALLOC_FL_PUNCH_HOLE on Linux, fcntl(F_PUNCHHOLE) on Apple systems).
+int coffer_punch_hole(int descriptor, int64_t offset, int64_t count);
+
 /// open(2) and openat(2) without C's variable arguments.
 int coffer_open(const char *path, int flags, mode_t mode);
 int coffer_open_at(int directory, const char *path, int flags, mode_t mode);

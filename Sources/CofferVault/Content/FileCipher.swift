@@ -26,6 +26,8 @@ struct FileCipher: Sendable {
     try Sealing.seal(Padding.pad(bytes), key: key.derived("inline"), authenticating: context)
   }
 
+  func sealInline(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] { try sealInline(Array(bytes)) }
+
   func openInline(_ sealed: [UInt8]) throws -> [UInt8] {
     try Padding.unpad(Sealing.open(sealed, key: key.derived("inline"), authenticating: context))
   }

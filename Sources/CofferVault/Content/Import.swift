@@ -46,7 +46,7 @@ extension Vault {
     _ control: TransferControl
   ) throws -> FileAttributes {
     let exponent = VaultFormat.blockSizeExponent(for: source.byteCount)
-    let object = try reserveObject(for: number, blockSizeExponent: exponent)
+    let object = try reserveObject(blockSizeExponent: exponent) { PendingRemoval(inode: number, object: $0) }
     let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
     do {
       let writer = ObjectWriter(
@@ -64,26 +64,39 @@ extension Vault {
       // Nothing names it, for a change that throws was not applied. While the mark is there, the next opening does
       // what fails here.
       try? objects.remove(object.number)
-      try? change { session in try session.takeApart(number) }
+      try? remove(number)
       throw error
     }
   }
 
-  /// Takes an object's number, and marks the object for removal until the file is linked: whatever commits meanwhile, a
+  /// Takes an object's number, and marks the object for removal until a record names it: whatever commits meanwhile, a
   /// crash leaves nothing. Only so many may be unknown to the last commit, because that is how far an opening after a
   /// crash looks for leftovers.
-  private func reserveObject(for inode: InodeNumber, blockSizeExponent: UInt8) throws -> ObjectReference {
-    let uncommitted = try look { $0.root.nextObject - $0.committedNextObject }
+  private func reserveObject(
+    blockSizeExponent: UInt8, mark: (ObjectReference) -> PendingRemoval
+  ) throws -> ObjectReference {
+    let uncommitted = index.read { $0.root.nextObject - $0.committedNextObject }
     // Some are left for other threads that ask at the same moment.
-    if uncommitted >= VaultFormat.uncommittedObjects - 16 { try commit() }
-    return try change { session in
+    if uncommitted >= VaultFormat.uncommittedObjects - 16 { try commitJoined() }
+    return try perform { session in
       let object = ObjectReference(number: session.root.nextObject, blockSizeExponent: blockSizeExponent)
       guard object.number - session.committedNextObject < VaultFormat.uncommittedObjects else {
         throw VaultError.inUse(holder: nil)
       }
       session.root.nextObject += 1
-      try session.addPending(PendingRemoval(inode: inode, object: object, pageCount: 0))
+      try session.addPending(mark(object))
       return object
+    }
+  }
+
+  /// A new object, marked for removal until a file's join names it.
+  func createObject(blockSizeExponent: UInt8) throws -> ContentObject {
+    let reference = try reserveObject(blockSizeExponent: blockSizeExponent) { PendingRemoval(object: $0) }
+    do {
+      return ContentObject(reference: reference, file: try objects.create(reference.number))
+    } catch {
+      try? perform { session in session.removeObjectAfterCommit(PendingRemoval(object: reference)) }
+      throw error
     }
   }
 

@@ -30,11 +30,12 @@ final class ObjectStore: Sendable {
     return object
   }
 
-  func open(_ number: UInt64) throws -> OwnedDescriptor {
+  func open(_ number: UInt64, writing: Bool) throws -> OwnedDescriptor {
     let place = rowKeys.objectPlace(number)
     do {
       // Not waiting: a fifo in its place would hold the reader up.
-      let object = try files.open(place.name, [.readOnly, .noFollow, .nonBlocking], in: folder(place.folder))
+      let object = try files.open(
+        place.name, [writing ? .readWrite : .readOnly, .noFollow, .nonBlocking], in: folder(place.folder))
       guard try object.status().kind == .file else { throw VaultError.damaged(what: "an object is no file") }
       return object
     } catch let error as SystemError where error.isAbsent {

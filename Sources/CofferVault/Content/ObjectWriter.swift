@@ -21,8 +21,6 @@ final class ObjectWriter: Sendable {
   private struct State {
     var pages: [UInt64: MapPage] = [:]
     var filled: [UInt64: Int] = [:]
-    /// Pages below this one may have rows already.
-    var joinedPageCount: UInt64 = 0
   }
 
   init(vault: Vault, inode: InodeNumber, object: ObjectReference, file: OwnedDescriptor, cipher: FileCipher) {
@@ -96,25 +94,16 @@ final class ObjectWriter: Sendable {
       let complete = state.filled.filter { $0.value == Int(VaultFormat.blocksPerPage) }.keys
       let pages = complete.compactMap { state.pages.removeValue(forKey: $0) }
       for page in complete { state.filled[page] = nil }
-      state.joinedPageCount = max(state.joinedPageCount, (complete.max() ?? 0) + 1)
       return pages
     }
     guard !complete.isEmpty else { return }
     try file.syncData()
-    try vault.change { session in
-      // The mark names every page that has a row, before it has one.
-      try session.addPending(removal())
-      for page in complete { try session.store(page) }
-    }
-  }
-
-  private func removal() -> PendingRemoval {
-    PendingRemoval(inode: inode, object: object, pageCount: state.withLock { $0.joinedPageCount })
+    try vault.perform { session in try session.store(complete, removing: [], of: self.inode) }
   }
 
   /// The pages that have not joined yet; called in the operation that links the file.
   func storeRemainingPages(_ session: IndexSession) throws {
     let pages = state.withLock { $0.pages }
-    for page in pages.values.sorted(by: { $0.index < $1.index }) { try session.store(page) }
+    try session.store(pages.values.sorted { $0.index < $1.index }, removing: [], of: inode)
   }
 }

@@ -39,3 +39,18 @@ final class TransferBuffer {
     bytes.deallocate()
   }
 }
+
+extension Workers {
+  /// Runs two bodies side by side; throws the first failure.
+  static func both(_ first: @Sendable () throws -> Void, and second: @Sendable () throws -> Void) throws {
+    let failure = Mutex<(any Error)?>(nil)
+    DispatchQueue.concurrentPerform(iterations: 2) { part in
+      do {
+        if part == 0 { try first() } else { try second() }
+      } catch {
+        failure.withLock { if $0 == nil { $0 = error } }
+      }
+    }
+    if let error = failure.withLock({ $0 }) { throw error }
+  }
+}

@@ -212,38 +212,3 @@ struct ObjectReference: Equatable, Sendable {
     (byteCount + UInt64(blockSize) - 1) >> blockSizeExponent
   }
 }
-
-/// A file or folder to be taken apart once nothing needs it: written in the commit that unlinks it, removed after its
-/// object is gone, so that neither a crash nor an open needs a scan.
-struct PendingRemoval: Sendable {
-  let inode: InodeNumber
-  let object: ObjectReference?
-  /// Map pages that may have rows.
-  let pageCount: UInt64
-
-  func encoded() -> [UInt8] {
-    var writer = ByteWriter()
-    writer.write(inode.value)
-    writer.write(UInt8(object == nil ? 0 : 1))
-    writer.write(object?.number ?? 0)
-    writer.write(object?.blockSizeExponent ?? 0)
-    writer.write(pageCount)
-    return Padding.pad(writer.bytes)
-  }
-
-  init(decoding bytes: [UInt8]) throws {
-    var reader = ByteReader(try Padding.unpad(bytes))
-    inode = InodeNumber(value: try reader.read())
-    let hasObject = try reader.read(UInt8.self) == 1
-    let reference = ObjectReference(number: try reader.read(), blockSizeExponent: try reader.read())
-    object = hasObject ? reference : nil
-    pageCount = try reader.read()
-    try reader.finish()
-  }
-
-  init(inode: InodeNumber, object: ObjectReference?, pageCount: UInt64) {
-    self.inode = inode
-    self.object = object
-    self.pageCount = pageCount
-  }
-}

@@ -29,7 +29,11 @@ extension Vault {
   }
 
   /// The only way from an inode to what callers are told of it.
-  func attributes(of inode: Inode, _ session: IndexSession) -> FileAttributes { FileAttributes(inode) }
+  func attributes(of inode: Inode, _ session: IndexSession) -> FileAttributes {
+    // With what was written to an open file and has not joined the index.
+    guard inode.kind == .file, let node = files.node(inode.number) else { return FileAttributes(inode) }
+    return node.attributes(over: inode)
+  }
 
   private func apply(_ changes: AttributeChanges, to inode: Inode, _ session: IndexSession) throws -> FileAttributes {
     if changes.isEmpty { return attributes(of: inode, session) }
@@ -43,6 +47,7 @@ extension Vault {
     if let created = changes.created { inode.created = try created.moment(now) }
     inode.changed = now
     try session.store(inode)
+    if changes.modified != nil { files.node(inode.number)?.forgetModified() }
     return attributes(of: inode, session)
   }
 }

@@ -9,14 +9,7 @@ extension Vault {
   public func makeFile(
     _ name: [UInt8], in folder: InodeNumber, _ node: NewNode
   ) throws(VaultError) -> FileAttributes {
-    try make(name, in: folder) { session, parent in
-      let number = session.newInodeNumber()
-      let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
-      var inode = newInode(number, .file, node, in: parent, content: .inline(try cipher.sealInline([])))
-      inode.wrappedKey = try keys.classKeys.wrap(cipher.key, for: parent.protection)
-      inode.keyCommitment = cipher.key.commitment
-      return inode
-    }
+    try make(name, in: folder) { session, parent in try newFile(node, in: parent, session) }
   }
 
   /// Makes an empty folder.
@@ -99,6 +92,15 @@ extension Vault {
     }
   }
 
+  func newFile(_ node: NewNode, in parent: Inode, _ session: IndexSession) throws -> Inode {
+    let number = session.newInodeNumber()
+    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
+    var inode = newInode(number, .file, node, in: parent, content: .inline(try cipher.sealInline([])))
+    inode.wrappedKey = try keys.classKeys.wrap(cipher.key, for: parent.protection)
+    inode.keyCommitment = cipher.key.commitment
+    return inode
+  }
+
   private func newFolder(_ node: NewNode, in parent: Inode, _ session: IndexSession) -> Inode {
     newInode(
       session.newInodeNumber(), .directory, node, in: parent,
@@ -122,7 +124,7 @@ extension Vault {
   }
 
   /// Stores a new inode under a name that must be free.
-  private func insert(_ inode: Inode, as name: [UInt8], in parent: InodeNumber, _ session: IndexSession) throws {
+  func insert(_ inode: Inode, as name: [UInt8], in parent: InodeNumber, _ session: IndexSession) throws {
     guard try session.entry(name, in: parent) == nil else { throw VaultError.exists }
     try session.store(inode)
     try session.link(Entry(name: name, inode: inode.number, kind: inode.kind), in: parent)

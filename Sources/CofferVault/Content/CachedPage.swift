@@ -1,0 +1,41 @@
+internal import CofferCrypto
+internal import CofferFiles
+
+/// A page of a file's block map in memory. Guarded by its node's `state`.
+final class CachedPage {
+  let index: UInt64
+  /// Always 64; nil is a hole.
+  var blocks: [MapPage.Block?]
+  /// Whether the index has a row for it.
+  var hasRow: Bool
+  /// Blocks, by bit, whose slots were written since the last join: the index never named them.
+  var fresh: UInt64 = 0
+  /// Differs from its row.
+  var isDirty = false
+  /// Asked for since pages were last given up.
+  var wasUsed = true
+  private var knownSealer: BlockSealer?
+
+  init(index: UInt64, stored: MapPage?) {
+    self.index = index
+    hasRow = stored != nil
+    blocks = stored?.blocks ?? []
+    blocks.append(contentsOf: repeatElement(nil, count: Int(VaultFormat.blocksPerPage) - blocks.count))
+  }
+
+  /// The page's key is derived once.
+  func sealer(_ cipher: FileCipher) -> BlockSealer {
+    if let knownSealer { return knownSealer }
+    let sealer = cipher.sealer(page: index)
+    knownSealer = sealer
+    return sealer
+  }
+
+  var isEmpty: Bool { blocks.allSatisfy { $0 == nil } }
+
+  /// As it is stored: without the holes at its end.
+  func stored(inode: InodeNumber) -> MapPage {
+    let count = (blocks.lastIndex { $0 != nil } ?? -1) + 1
+    return MapPage(inode: inode, index: index, blocks: Array(blocks[..<count]))
+  }
+}

@@ -1,0 +1,136 @@
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// Joining: what was written becomes part of the index, as one state of the file. The next commit makes it durable.
+extension FileNode {
+  /// Joins what has not joined. Writers of the file wait, readers do not.
+  func join() throws {
+    guard hasChanges.load(ordering: .acquiring) else { return }
+    try writing.withLock { _ in
+      if overlay.withLock({ $0.isBroken }) { throw VaultError.needsReopening }
+      do {
+        try joinWhileWriting()
+      } catch {
+        // A failed sync has been remembered, and broke the file.
+        if !overlay.withLock({ $0.isBroken }) { record(error, isBreaking: false) }
+        throw error
+      }
+    }
+  }
+
+  /// Under `writing`.
+  func joinWhileWriting() throws {
+    guard !vault.files.isClosed else { throw VaultError.badHandle }
+    if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
+    try flush()
+    try syncObject()
+    let content = try contentToStore()
+    let dirty = state.withLock { _ in
+      dirtyPageCount == 0 ? [] : pages.values.filter(\.isDirty).sorted { $0.index < $1.index }
+    }
+    // Writers alone change dirty pages.
+    let filled = dirty.filter { !$0.isEmpty }
+    let emptied = dirty.filter { $0.isEmpty && $0.hasRow }
+    let generation = try vault.change { session in
+      // Its last name and its last handle are gone.
+      if self.isGone.load(ordering: .acquiring) { return session.committed.generation }
+      try session.store(
+        filled.lazy.map { $0.stored(inode: self.number) }, removing: emptied.map(\.index), of: self.number)
+      try self.storeInode(content, session)
+      return session.committed.generation + 1
+    }
+    state.withLock { _ in
+      for page in dirty {
+        page.isDirty = false
+        page.fresh = 0
+        page.hasRow = !page.isEmpty
+      }
+      dirtyPageCount = 0
+      joinCount += 1
+      lastJoinGeneration = generation
+      slots.didJoin(generation: generation)
+    }
+    objectIsMarked = false
+    retired = []
+    overlay.withLock { overlay in
+      overlay.modified = nil
+      overlay.changed = nil
+    }
+    hasChanges.store(false, ordering: .releasing)
+  }
+
+  /// After a sync that failed, nobody knows which bytes are on the disk, and a second one would not tell: the file takes
+  /// no more changes.
+  private func syncObject() throws {
+    guard let object, needsSync else { return }
+    do {
+      try object.file.syncData()
+    } catch {
+      record(error, isBreaking: true)
+      throw error
+    }
+    needsSync = false
+  }
+
+  private func contentToStore() throws -> Inode.Content {
+    if let object { return .object(object.reference, state.withLock { _ in slots.use }) }
+    return .inline(try cipher.sealInline(plain.bytes))
+  }
+
+  private func storeInode(_ content: Inode.Content, _ session: IndexSession) throws {
+    var inode = try session.inode(number)
+    inode.byteCount = byteCount
+    inode.revision = revision
+    inode.content = content
+    overlay.withLock { overlay in
+      if let modified = overlay.modified { inode.modified = modified }
+      if let changed = overlay.changed { inode.changed = max(changed, inode.changed) }
+    }
+    try session.store(inode)
+    if objectIsMarked, let object { try session.removePending(PendingRemoval(object: object.reference).mark) }
+    for object in retired {
+      let removal = PendingRemoval(object: object.reference)
+      if !object.isMarked { try session.addPending(removal) }
+      session.removeObjectAfterCommit(removal)
+    }
+    let generation = session.committed.generation + 1
+    session.afterOperation { self.vault.files.didJoin(self.number, generation: generation) }
+  }
+
+  // MARK: Space
+
+  /// A commit is durable: what waited for it is free, and what nobody will use goes back to the disk.
+  func didCommit(generation: UInt64) {
+    let (overflow, file) = state.withLock { _ in (slots.didCommit(generation: generation), object) }
+    guard let file else { return }
+    for range in overflow { giveBack(range, of: file) }
+  }
+
+  /// Gives all free slots back to the disk: punches them, and cuts the object where they end it.
+  func giveBackFreeSlots() {
+    // A thread that changes the file uses them itself.
+    _ = writing.withLockIfAvailable { _ in
+      let (ranges, object) = state.withLock { _ in (slots.takeAllFree(), self.object) }
+      guard let object, !vault.isReadOnly else { return }
+      for range in ranges {
+        if state.withLock({ _ in slots.lowerReach(by: range) }) {
+          try? object.file.truncate(to: range.lowerBound << object.exponent)
+        } else {
+          giveBack(range, of: object)
+        }
+      }
+    }
+  }
+
+  private func giveBack(_ range: Range<UInt64>, of object: ContentObject) {
+    // What fails here costs space, not content; the slots are found again when the file is next written.
+    _ = try? object.file.punchHole(
+      at: range.lowerBound << object.exponent, count: UInt64(range.count) << object.exponent)
+  }
+
+  /// Something stays to be done when no handle is left: a join that failed, or slots that wait for a commit.
+  var isUnfinished: Bool {
+    hasChanges.load(ordering: .acquiring) || state.withLock { _ in slots.isWaiting }
+  }
+}

@@ -1,0 +1,197 @@
+internal import CofferCrypto
+internal import CofferSystem
+internal import Synchronization
+
+/// Reading: the map is asked under `state`, and blocks are read and opened outside it, so that readers run side by side
+/// and beside a writer.
+extension FileNode {
+  /// Bytes of neighbouring slots that are read with one call, unless a block is larger.
+  static let runByteCount = 256 << 10
+  /// From here on a transfer is worth a second thread.
+  static let parallelByteCount = 512 << 10
+
+  /// Blocks that lie side by side in the object, as the map had them at one moment.
+  private struct StoredRun {
+    let object: ContentObject
+    let sealer: BlockSealer
+    let first: UInt64
+    let count: Int
+    /// The page's blocks at that moment, and where `first` stands there.
+    let blocks: [MapPage.Block?]
+    let position: Int
+
+    subscript(offset: Int) -> MapPage.Block? { blocks[position + offset] }
+  }
+
+  private enum Located {
+    /// So many bytes were copied, or are zero.
+    case copied(Int)
+    case stored(StoredRun)
+    case unknownPage(UInt64)
+  }
+
+  /// Reads at `offset` until `buffer` is full or the content ends; where it throws, `buffer` holds zeros.
+  func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, of pin: ContentPin? = nil) throws -> Int {
+    let end = pin?.byteCount ?? state.withLock { _ in byteCount }
+    guard offset < end, !buffer.isEmpty else { return 0 }
+    let count = Int(min(UInt64(buffer.count), end - offset))
+    let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+    do {
+      if count >= Self.parallelByteCount {
+        // Cut between two blocks, unless they are larger than usual.
+        let middle = (offset + UInt64(count / 2)) & ~0xffff
+        let cut = middle > offset ? Int(middle - offset) : count / 2
+        nonisolated(unsafe) let pinned = pin
+        nonisolated(unsafe) let parts = (
+          UnsafeMutableRawBufferPointer(rebasing: target[..<cut]),
+          UnsafeMutableRawBufferPointer(rebasing: target[cut...])
+        )
+        try Workers.both {
+          try self.fill(parts.0, from: offset, pinned)
+        } and: {
+          try self.fill(parts.1, from: offset + UInt64(cut), pinned)
+        }
+      } else {
+        try fill(target, from: offset, pin)
+      }
+    } catch {
+      target.initializeMemory(as: UInt8.self, repeating: 0)
+      throw error
+    }
+    return count
+  }
+
+  private func fill(_ target: UnsafeMutableRawBufferPointer, from offset: UInt64, _ pin: ContentPin?) throws {
+    var done = 0
+    while done < target.count {
+      let rest = UnsafeMutableRawBufferPointer(rebasing: target[done...])
+      switch locate(offset + UInt64(done), into: rest, pin) {
+      case .copied(let count): done += count
+      case .unknownPage(let index): _ = try loadPage(index)
+      case .stored(let run): done += try open(run, at: offset + UInt64(done), into: rest, pin)
+      }
+    }
+  }
+
+  /// Copies what is in memory at `offset`, or says where it is stored.
+  private func locate(
+    _ offset: UInt64, into target: UnsafeMutableRawBufferPointer, _ pin: ContentPin?
+  ) -> Located {
+    state.withLock { _ in
+      guard let object else { return .copied(copyPlain(offset, into: target)) }
+      let block = offset >> object.exponent
+      let within = Int(offset & UInt64(object.blockSize - 1))
+      let room = min(object.blockSize - within, target.count)
+      if pin == nil, let dirty = dirtyBlocks[block] {
+        target.copyMemory(from: UnsafeRawBufferPointer(rebasing: dirty.bytes[within..<(within + room)]))
+        return .copied(room)
+      }
+      let index = block / VaultFormat.blocksPerPage
+      guard let page = knownPage(index) else { return .unknownPage(index) }
+      guard let first = entry(block, in: page, pin) else {
+        UnsafeMutableRawBufferPointer(rebasing: target[..<room]).initializeMemory(as: UInt8.self, repeating: 0)
+        return .copied(room)
+      }
+      let position = Int(block % VaultFormat.blocksPerPage)
+      if let pin, pins.last !== pin || !pin.earlier.isEmpty {
+        return .stored(
+          StoredRun(
+            object: object, sealer: page.sealer(cipher), first: block, count: 1, blocks: [first], position: 0))
+      }
+      let wanted = (within + target.count + object.blockSize - 1) >> object.exponent
+      let limit = min(
+        wanted, max(1, Self.runByteCount >> object.exponent), Int(VaultFormat.blocksPerPage) - position)
+      var count = 1
+      while count < limit, let next = page.blocks[position + count], next.slot == first.slot + UInt64(count),
+        pin != nil || dirtyBlocks.isEmpty || dirtyBlocks[block + UInt64(count)] == nil
+      {
+        count += 1
+      }
+      return .stored(
+        StoredRun(
+          object: object, sealer: page.sealer(cipher), first: block, count: count, blocks: page.blocks,
+          position: position))
+    }
+  }
+
+  /// Where a block lies in the version of `pin`, or now. Under `state`.
+  private func entry(_ block: UInt64, in page: CachedPage, _ pin: ContentPin?) -> MapPage.Block? {
+    if let pin, let start = pins.firstIndex(where: { $0 === pin }) {
+      for newer in pins[start...] {
+        if let earlier = newer.earlier[block] { return earlier.block }
+      }
+    }
+    return page.blocks[Int(block % VaultFormat.blocksPerPage)]
+  }
+
+  /// Under `state`. What is behind the end, because it was cut meanwhile, is zero.
+  private func copyPlain(_ offset: UInt64, into target: UnsafeMutableRawBufferPointer) -> Int {
+    let start = Int(min(offset, UInt64(plain.count)))
+    let count = min(plain.count - start, target.count)
+    target.copyMemory(from: UnsafeRawBufferPointer(rebasing: plain.bytes[start..<(start + count)]))
+    UnsafeMutableRawBufferPointer(rebasing: target[count...]).initializeMemory(as: UInt8.self, repeating: 0)
+    return target.count
+  }
+
+  /// Reads and opens a run into `target`, which stands for the content from `offset` on; returns how many bytes of it
+  /// are done.
+  private func open(
+    _ run: StoredRun, at offset: UInt64, into target: UnsafeMutableRawBufferPointer, _ pin: ContentPin?
+  ) throws -> Int {
+    guard let slot = run[0]?.slot else { return 0 }
+    let blockSize = run.object.blockSize
+    return try vault.files.buffers.withCiphertext(run.count * blockSize) { stored in
+      let found = try run.object.file.readFully(at: slot << run.object.exponent, into: stored)
+      var done = 0
+      var within = Int(offset & UInt64(blockSize - 1))
+      for position in 0..<run.count where done < target.count {
+        let count = min(blockSize - within, target.count - done)
+        let part = UnsafeMutableRawBufferPointer(rebasing: target[done..<(done + count)])
+        let range = (position * blockSize)..<((position + 1) * blockSize)
+        guard
+          range.upperBound <= found,
+          try open(
+            run, position, UnsafeRawBufferPointer(rebasing: stored[range]), from: within, into: part)
+        else {
+          try requireMoved(run, position, pin)
+          return done
+        }
+        done += count
+        within = 0
+      }
+      return done
+    }
+  }
+
+  /// `false` where the slot does not hold the block.
+  private func open(
+    _ run: StoredRun, _ position: Int, _ ciphertext: UnsafeRawBufferPointer, from within: Int,
+    into target: UnsafeMutableRawBufferPointer
+  ) throws -> Bool {
+    guard let seal = run[position]?.seal else { return false }
+    let block = run.first + UInt64(position)
+    if target.count == ciphertext.count {
+      do { try run.sealer.open(ciphertext, block: block, seal: seal, into: target) } catch { return false }
+      return true
+    }
+    return vault.files.buffers.withPlaintext(ciphertext.count) { whole in
+      do { try run.sealer.open(ciphertext, block: block, seal: seal, into: whole) } catch { return false }
+      target.copyMemory(from: UnsafeRawBufferPointer(rebasing: whole[within..<(within + target.count)]))
+      return true
+    }
+  }
+
+  /// A writer may have moved the block, and its old slot may have been used again: then the map says so, and the block
+  /// is sought once more. Throws `damaged` where the map still names what was tried.
+  private func requireMoved(_ run: StoredRun, _ position: Int, _ pin: ContentPin?) throws {
+    let block = run.first + UInt64(position)
+    let index = block / VaultFormat.blocksPerPage
+    // The page may have been given up meanwhile.
+    _ = try loadPage(index)
+    let isSame = state.withLock { _ in
+      guard object === run.object, let page = pages[index] else { return false }
+      return entry(block, in: page, pin) == run[position]
+    }
+    if isSame { throw VaultError.damaged(what: "a block of a file's content") }
+  }
+}

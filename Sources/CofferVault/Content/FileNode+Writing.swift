@@ -1,0 +1,311 @@
+internal import CofferCrypto
+internal import CofferSystem
+internal import Synchronization
+
+/// Writing. What does not fill a block waits in memory; whole blocks go from the caller's buffer to a free slot.
+extension FileNode {
+  /// Bytes that a file may have without an object before it joins: then its size tells which block size suits it.
+  static let stagedByteCount = 512 << 10
+  /// Plaintext of one file that waits in memory.
+  static let dirtyByteLimit = 1 << 20
+
+  /// Writes at `offset`, or at the end where there is none; returns where.
+  func write(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws -> UInt64 {
+    let start = try writing.withLock { _ -> UInt64 in
+      try requireWritable()
+      let start = offset ?? byteCount
+      let (end, overflows) = start.addingReportingOverflow(UInt64(source.count))
+      guard !overflows, end <= VaultFormat.fileSizeLimit else { throw VaultError.tooLarge }
+      if source.isEmpty { return start }
+      // A failure half-way leaves what was written until then.
+      defer { didChange() }
+      if object == nil {
+        if canStage(from: start, to: end) {
+          stage(source, at: Int(start))
+          return start
+        }
+        try moveToObject(sized: max(end, byteCount))
+      }
+      try writeBlocks(source, at: start)
+      return start
+    }
+    try vault.files.relieve(self)
+    return start
+  }
+
+  /// Whether content without an object may grow so far. A gap of more than a block's size shall be a hole.
+  func canStage(from start: UInt64, to end: UInt64) -> Bool {
+    let limit = forcedExponent == nil ? Self.stagedByteCount : VaultFormat.inlineLimit
+    return end <= UInt64(limit) && start <= byteCount + 4096
+  }
+
+  private func stage(_ source: UnsafeRawBufferPointer, at start: Int) {
+    let before = plain.count
+    state.withLock { _ in
+      if start + source.count > plain.count { plain.resize(to: start + source.count) }
+      plain.write(source, at: start)
+      byteCount = UInt64(plain.count)
+    }
+    vault.files.didBuffer(plain.count - before)
+  }
+
+  /// Gives the content an object; what was in memory waits there in blocks.
+  func moveToObject(sized size: UInt64) throws {
+    let exponent = forcedExponent ?? VaultFormat.blockSizeExponent(for: size)
+    let created = try vault.createObject(blockSizeExponent: exponent)
+    var blocks: [UInt64: TransferBuffer] = [:]
+    let before = plain.count
+    var start = 0
+    while start < before {
+      let count = min(created.blockSize, before - start)
+      let buffer = TransferBuffer(count: created.blockSize)
+      buffer.bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: plain.bytes[start..<(start + count)]))
+      UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[count...]).initializeMemory(as: UInt8.self, repeating: 0)
+      blocks[UInt64(start) >> exponent] = buffer
+      start += count
+    }
+    objectIsMarked = true
+    hasSearchedSlots = true
+    state.withLock { _ in
+      object = created
+      slots = SlotAllocator(SlotUse(reach: 0, used: 0))
+      dirtyBlocks = blocks
+      plain = PlainBytes()
+    }
+    vault.files.didBuffer(blocks.count * created.blockSize - before)
+  }
+
+  // MARK: Blocks
+
+  private func writeBlocks(_ source: UnsafeRawBufferPointer, at start: UInt64) throws {
+    guard let object else { return }
+    var done = 0
+    while done < source.count {
+      if dirtyPageCount >= Self.dirtyPageLimit { try joinWhileWriting() }
+      let position = start + UInt64(done)
+      let block = position >> object.exponent
+      let within = Int(position & UInt64(object.blockSize - 1))
+      let rest = UnsafeRawBufferPointer(rebasing: source[done...])
+      if within == 0, rest.count >= object.blockSize {
+        let inPage = Int(VaultFormat.blocksPerPage - block % VaultFormat.blocksPerPage)
+        let count = min(rest.count >> object.exponent, inPage)
+        try storeWhole(UnsafeRawBufferPointer(rebasing: rest[..<(count << object.exponent)]), from: block, object)
+        done += count << object.exponent
+      } else {
+        let count = min(object.blockSize - within, rest.count)
+        try writePart(UnsafeRawBufferPointer(rebasing: rest[..<count]), block, at: within, object)
+        done += count
+      }
+    }
+  }
+
+  /// Seals consecutive whole blocks of one page into slots.
+  private func storeWhole(_ source: UnsafeRawBufferPointer, from first: UInt64, _ object: ContentObject) throws {
+    let page = try writablePage(first / VaultFormat.blocksPerPage)
+    let count = source.count >> object.exponent
+    if source.count >= Self.parallelByteCount, count > 1 {
+      let half = count / 2
+      nonisolated(unsafe) let target = page
+      nonisolated(unsafe) let parts = (
+        UnsafeRawBufferPointer(rebasing: source[..<(half << object.exponent)]),
+        UnsafeRawBufferPointer(rebasing: source[(half << object.exponent)...])
+      )
+      try Workers.both {
+        try self.seal(parts.0, from: first, in: target, object)
+      } and: {
+        try self.seal(parts.1, from: first + UInt64(half), in: target, object)
+      }
+    } else {
+      try seal(source, from: first, in: page, object)
+    }
+  }
+
+  private func seal(
+    _ source: UnsafeRawBufferPointer, from first: UInt64, in page: CachedPage, _ object: ContentObject
+  ) throws {
+    let sealer = state.withLock { _ in page.sealer(cipher) }
+    let blockSize = object.blockSize
+    let atOnce = max(1, Self.runByteCount >> object.exponent)
+    var done = 0
+    while done << object.exponent < source.count {
+      let wanted = min(atOnce, source.count >> object.exponent - done)
+      let (taken, sealed) = try place(wanted, object) { position in
+        let range = ((done + position) * blockSize)..<((done + position + 1) * blockSize)
+        return (UnsafeRawBufferPointer(rebasing: source[range]), first + UInt64(done + position), sealer)
+      }
+      state.withLock { _ in
+        for position in 0..<taken.count {
+          let block = first + UInt64(done + position)
+          replace(
+            block, in: page, with: MapPage.Block(slot: taken.lowerBound + UInt64(position), seal: sealed[position]))
+          if !dirtyBlocks.isEmpty { dropDirty(block, object) }
+        }
+        byteCount = max(byteCount, (first + UInt64(done + taken.count)) << object.exponent)
+      }
+      done += taken.count
+    }
+  }
+
+  /// Seals up to `count` blocks into neighbouring free slots with one write; returns the slots, and the seals.
+  func place(
+    _ count: Int, _ object: ContentObject,
+    block: (Int) -> (plaintext: UnsafeRawBufferPointer, index: UInt64, sealer: BlockSealer)
+  ) throws -> (slots: Range<UInt64>, seals: [BlockSeal]) {
+    let taken = state.withLock { _ in slots.take(upTo: UInt64(count)) }
+    let blockSize = object.blockSize
+    do {
+      return try vault.files.buffers.withCiphertext(taken.count * blockSize) { ciphertext in
+        var seals: [BlockSeal] = []
+        seals.reserveCapacity(taken.count)
+        for position in 0..<taken.count {
+          let next = block(position)
+          let range = (position * blockSize)..<((position + 1) * blockSize)
+          seals.append(
+            try next.sealer.seal(
+              next.plaintext, block: next.index, into: UnsafeMutableRawBufferPointer(rebasing: ciphertext[range])))
+        }
+        try object.file.writeAll(UnsafeRawBufferPointer(ciphertext), at: taken.lowerBound << object.exponent)
+        return (taken, seals)
+      }
+    } catch {
+      state.withLock { _ in slots.giveBack(taken) }
+      throw error
+    }
+  }
+
+  /// Changes a part of a block in memory.
+  func writePart(
+    _ source: UnsafeRawBufferPointer, _ block: UInt64, at within: Int, _ object: ContentObject
+  ) throws {
+    let end = block << object.exponent + UInt64(within + source.count)
+    func copy(into buffer: TransferBuffer) {
+      UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[within..<(within + source.count)]).copyMemory(from: source)
+      byteCount = max(byteCount, end)
+    }
+    let isDone = state.withLock { _ in
+      guard let dirty = dirtyBlocks[block] else { return false }
+      copy(into: dirty)
+      return true
+    }
+    if isDone { return }
+    if (dirtyBlocks.count + 1) << object.exponent > Self.dirtyByteLimit { try flush() }
+    let buffer = vault.files.buffers.take(object.blockSize)
+    guard buffer.bytes.count == object.blockSize else {
+      // One of another size: reads and seals take whole buffers.
+      vault.files.buffers.give(buffer)
+      return try writePart(source, block, at: within, object, into: TransferBuffer(count: object.blockSize), copy)
+    }
+    try writePart(source, block, at: within, object, into: buffer, copy)
+  }
+
+  private func writePart(
+    _ source: UnsafeRawBufferPointer, _ block: UInt64, at within: Int, _ object: ContentObject,
+    into buffer: TransferBuffer, _ copy: (TransferBuffer) -> Void
+  ) throws {
+    let start = block << object.exponent
+    let known = start < byteCount ? try read(at: start, into: buffer.bytes) : 0
+    UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[known...]).initializeMemory(as: UInt8.self, repeating: 0)
+    state.withLock { _ in
+      dirtyBlocks[block] = buffer
+      copy(buffer)
+    }
+    vault.files.didBuffer(object.blockSize)
+  }
+
+  /// Under `state`.
+  func dropDirty(_ block: UInt64, _ object: ContentObject) {
+    guard let buffer = dirtyBlocks.removeValue(forKey: block) else { return }
+    vault.files.didBuffer(-object.blockSize)
+    overwrite(buffer.bytes)
+    vault.files.buffers.give(buffer)
+  }
+
+  /// Seals all dirty blocks into slots. Where it fails, those that are left stay dirty.
+  func flush() throws {
+    guard let object, !dirtyBlocks.isEmpty else { return }
+    let blocks = state.withLock { _ in dirtyBlocks.keys.sorted() }
+    let atOnce = max(1, Self.runByteCount >> object.exponent)
+    var done = 0
+    while done < blocks.count {
+      let first = blocks[done]
+      let index = first / VaultFormat.blocksPerPage
+      let page = try writablePage(index)
+      var wanted = 1
+      while wanted < atOnce, done + wanted < blocks.count, blocks[done + wanted] == first + UInt64(wanted),
+        blocks[done + wanted] / VaultFormat.blocksPerPage == index
+      {
+        wanted += 1
+      }
+      let sealer = state.withLock { _ in page.sealer(cipher) }
+      let (taken, seals) = try place(wanted, object) { position in
+        // Writers alone change dirty blocks, and this is the writer.
+        let bytes = dirtyBlocks[first + UInt64(position)].map { UnsafeRawBufferPointer($0.bytes) }
+        return (bytes ?? UnsafeRawBufferPointer(start: nil, count: 0), first + UInt64(position), sealer)
+      }
+      state.withLock { _ in
+        for position in 0..<taken.count {
+          let block = first + UInt64(position)
+          replace(
+            block, in: page, with: MapPage.Block(slot: taken.lowerBound + UInt64(position), seal: seals[position]))
+          dropDirty(block, object)
+        }
+      }
+      done += taken.count
+    }
+  }
+
+  /// A page to be changed, with the file's free slots known. Under `writing`.
+  func writablePage(_ index: UInt64) throws -> CachedPage {
+    needsSync = true
+    noteChange()
+    if !hasSearchedSlots { searchSlots() }
+    return try loadPageForChange(index)
+  }
+
+  /// The page cannot be given up between its load and its change: it is dirty from here on.
+  func loadPageForChange(_ index: UInt64) throws -> CachedPage {
+    while true {
+      let page = try loadPage(index)
+      let isHeld = state.withLock { _ in
+        guard pages[index] === page else { return false }
+        markDirty(page)
+        return true
+      }
+      if isHeld { return page }
+    }
+  }
+
+  // MARK: Free slots
+
+  /// Pages that are read at most to find a file's unused slots.
+  private static let searchedPageLimit = 1024
+
+  /// Finds the slots below the reach that no block lies in, once, before the first block is written; in a file with many
+  /// pages, or a damaged one, writing goes on above the reach instead.
+  private func searchSlots() {
+    hasSearchedSlots = true
+    guard let object, slots.hasUnknown, slots.reach <= 1 << 20 else { return }
+    let pageCount = MapPage.pageCount(blockCount: object.reference.blockCount(of: byteCount))
+    var taken: [UInt64] = []
+    var count = 0
+    do {
+      try forEachPage(in: 0..<pageCount) { page in
+        count += 1
+        state.withLock { _ in for block in page.blocks { if let block { taken.append(block.slot) } } }
+        return count <= Self.searchedPageLimit
+      }
+    } catch {
+      return
+    }
+    guard count <= Self.searchedPageLimit else { return }
+    taken.sort()
+    var ranges: [Range<UInt64>] = []
+    var next: UInt64 = 0
+    for slot in taken {
+      if slot > next { ranges.append(next..<slot) }
+      next = slot + 1
+    }
+    if next < slots.reach { ranges.append(next..<slots.reach) }
+    state.withLock { _ in slots.didFind(ranges.reversed()) }
+  }
+}

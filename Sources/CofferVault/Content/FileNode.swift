@@ -1,0 +1,156 @@
+internal import CofferCrypto
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// The content of one file in use, shared by its handles and snapshots.
+///
+/// Locks, in the order in which they are taken: `writing`, then the index's or the registry's, then `state`, then
+/// `overlay`. Writers, joins and whoever takes a snapshot hold `writing` throughout; readers never do. `state` is held
+/// only to look and to change memory, never during input or output, and never while the index is asked.
+final class FileNode: Sendable {
+  unowned let vault: Vault
+  let number: InodeNumber
+  let cipher: FileCipher
+
+  /// One change at a time.
+  let writing = Mutex<Void>(())
+  let state = Mutex<Void>(())
+
+  // Changed under both locks, so that one of them is enough to read.
+  nonisolated(unsafe) var byteCount: UInt64
+  nonisolated(unsafe) var revision: UInt64
+  /// The content of a file that has no object: small, or growing and not yet worth one.
+  nonisolated(unsafe) var plain: PlainBytes
+  nonisolated(unsafe) var object: ContentObject?
+  nonisolated(unsafe) var joinCount: UInt64 = 0
+
+  // Under `state`.
+  nonisolated(unsafe) var pages: [UInt64: CachedPage] = [:]
+  nonisolated(unsafe) var dirtyPageCount = 0
+  /// Plaintext of blocks that were written in part and have no slot yet.
+  nonisolated(unsafe) var dirtyBlocks: [UInt64: TransferBuffer] = [:]
+  nonisolated(unsafe) var slots: SlotAllocator
+  /// Oldest first.
+  nonisolated(unsafe) var pins: [ContentPin] = []
+  /// The generation of the commit that holds, or will hold, the last join.
+  nonisolated(unsafe) var lastJoinGeneration: UInt64 = 0
+
+  // Under `writing`.
+  nonisolated(unsafe) var forcedExponent: UInt8?
+  nonisolated(unsafe) var hasSearchedSlots = false
+  /// The object was written to since it was last synced.
+  nonisolated(unsafe) var needsSync = false
+  /// The object is marked for removal until a join names it.
+  nonisolated(unsafe) var objectIsMarked = false
+  /// Objects that the next join lets go.
+  nonisolated(unsafe) var retired: [(reference: ObjectReference, isMarked: Bool)] = []
+
+  /// What has not joined yet, and how it went. A leaf among the locks: names are listed under the index's.
+  let overlay: Mutex<Overlay>
+  let hasChanges = Atomic(false)
+  /// The file's rows are being removed.
+  let isGone = Atomic(false)
+
+  struct Overlay {
+    var byteCount: UInt64
+    var storedByteCount: UInt64
+    var revision: UInt64
+    /// Nil: the record's.
+    var modified: Timestamp?
+    var changed: Timestamp?
+    /// Failures so far, the last one, and whether it leaves the file closed to changes.
+    var failures = 0
+    var failure: VaultError?
+    var isBroken = false
+  }
+
+  /// Under the index's lock, so that `inode` is as it stands there.
+  init(_ inode: Inode, vault: Vault) throws {
+    self.vault = vault
+    number = inode.number
+    do {
+      cipher = try FileCipher(inode, keys: vault.keys.classKeys, vault: vault.id)
+    } catch {
+      throw VaultError.damaged(what: "a file's key")
+    }
+    byteCount = inode.byteCount
+    revision = inode.revision
+    slots = SlotAllocator(SlotUse(reach: 0, used: 0))
+    switch inode.content {
+    case .inline(let sealed):
+      guard let bytes = try? cipher.openInline(sealed), bytes.count == Int(inode.byteCount) else {
+        throw VaultError.damaged(what: "a file's content")
+      }
+      plain = PlainBytes(copying: bytes)
+    case .object(let reference, let use):
+      plain = PlainBytes()
+      object = ContentObject(
+        reference: reference, file: try vault.objects.open(reference.number, writing: !vault.isReadOnly))
+      slots = SlotAllocator(use)
+    case .directory: throw VaultError.isADirectory
+    case .symbolicLink, .special: throw VaultError.wrongKind
+    }
+    overlay = Mutex(
+      Overlay(
+        byteCount: inode.byteCount, storedByteCount: FileAttributes(inode).storedByteCount, revision: inode.revision))
+  }
+
+  // MARK: Attributes
+
+  /// An inode's attributes with what has not joined.
+  func attributes(over inode: Inode) -> FileAttributes {
+    var attributes = FileAttributes(inode)
+    overlay.withLock { overlay in
+      attributes.byteCount = overlay.byteCount
+      attributes.storedByteCount = overlay.storedByteCount
+      attributes.revision = overlay.revision
+      if let modified = overlay.modified { attributes.modified = modified }
+      if let changed = overlay.changed { attributes.changed = max(changed, attributes.changed) }
+    }
+    return attributes
+  }
+
+  /// The times of the record count again: somebody has just set them there.
+  func forgetModified() { overlay.withLock { $0.modified = nil } }
+
+  /// Notes that the content changed. Under `writing`.
+  func didChange() {
+    let now = vault.time.now()
+    let stored = state.withLock { _ -> UInt64 in
+      revision += 1
+      return object.map { slots.used << $0.exponent } ?? UInt64(plain.count)
+    }
+    overlay.withLock { overlay in
+      overlay.byteCount = byteCount
+      overlay.storedByteCount = stored
+      overlay.revision = revision
+      overlay.modified = now
+      overlay.changed = now
+    }
+    noteChange()
+  }
+
+  func noteChange() {
+    if !hasChanges.exchange(true, ordering: .acquiringAndReleasing) { vault.commitSoon() }
+  }
+
+  // MARK: Failures
+
+  func requireWritable() throws {
+    guard !vault.isReadOnly else { throw VaultError.olderThanAnchor }
+    guard !vault.files.isClosed else { throw VaultError.badHandle }
+    if overlay.withLock({ $0.isBroken }) { throw VaultError.needsReopening }
+  }
+
+  /// Remembers a failure that every handle reports once.
+  func record(_ failure: any Error, isBreaking: Bool) {
+    let failure = VaultError.wrapping(failure)
+    if failure == .needsReopening { return }
+    overlay.withLock { overlay in
+      overlay.failures += 1
+      overlay.failure = failure
+      if isBreaking { overlay.isBroken = true }
+    }
+  }
+}

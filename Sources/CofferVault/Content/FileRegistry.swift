@@ -1,0 +1,223 @@
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// The files in use: one node for each, however many handles and snapshots it has.
+///
+/// A node without users stays while something of it is to be done: a join that failed, or slots that wait for a commit.
+final class FileRegistry: Sendable {
+  let buffers = BufferPool()
+  private let state = Mutex(State())
+  private let buffered = Atomic(0)
+  private let loadedPages = Atomic(0)
+  private let closed = Atomic(false)
+  private let committed = Atomic<UInt64>(0)
+
+  private struct State {
+    var entries: [InodeNumber: Entry] = [:]
+    /// Files that joined, by the generation of the commit that will hold the last join.
+    var joined: [InodeNumber: UInt64] = [:]
+    /// Files whose rows are to be removed.
+    var removals: [InodeNumber] = []
+    var isRemoving = false
+
+    mutating func forget(_ node: FileNode) {
+      if entries[node.number]?.node === node { entries[node.number] = nil }
+    }
+  }
+
+  private struct Entry {
+    let node: FileNode
+    var users: Int
+    /// No name leads here any more.
+    var isUnlinked = false
+  }
+
+  /// Plaintext that waits in memory, for all files together.
+  private static let bufferedLimit = 2 << 20
+  /// Map pages in memory, about 2.6 KB each, for all files together.
+  private static let pageLimit = 1280
+
+  var isClosed: Bool { closed.load(ordering: .acquiring) }
+  func close() { closed.store(true, ordering: .releasing) }
+  var committedGeneration: UInt64 { committed.load(ordering: .acquiring) }
+
+  // MARK: Use
+
+  /// The node of an inode, which `make` makes where it has none. Under the index's lock, so that no removal comes
+  /// between.
+  func use(_ inode: InodeNumber, make: () throws -> FileNode) throws -> FileNode {
+    try state.withLock { state in
+      if let entry = state.entries[inode] {
+        state.entries[inode]?.users += 1
+        return entry.node
+      }
+      let node = try make()
+      state.entries[inode] = Entry(node: node, users: 1)
+      return node
+    }
+  }
+
+  func retain(_ node: FileNode) { state.withLock { $0.entries[node.number]?.users += 1 } }
+
+  func isInUse(_ inode: InodeNumber) -> Bool { state.withLock { ($0.entries[inode]?.users ?? 0) > 0 } }
+
+  func node(_ inode: InodeNumber) -> FileNode? { state.withLock { $0.entries[inode]?.node } }
+
+  /// Ends one use; with the last, removes what has no name, or gives the file's free space back.
+  func release(_ node: FileNode, in vault: Vault) {
+    enum Last { case no, unlinked, named }
+    let last = state.withLock { state -> Last in
+      guard let entry = state.entries[node.number] else { return .no }
+      state.entries[node.number]?.users -= 1
+      guard entry.users == 1 else { return .no }
+      if !entry.isUnlinked { return .named }
+      state.forget(node)
+      node.isGone.store(true, ordering: .releasing)
+      state.removals.append(node.number)
+      return .unlinked
+    }
+    guard !isClosed else { return }
+    switch last {
+    case .no: break
+    case .unlinked:
+      vault.releaseObjects(of: node)
+      forgetMemory(of: node)
+      vault.removeUnlinked()
+    case .named: settle(node)
+    }
+  }
+
+  /// Gives the free space of a file without users back, and forgets the file where nothing is left to do.
+  private func settle(_ node: FileNode) {
+    node.giveBackFreeSlots()
+    let isForgotten = state.withLock { state in
+      guard let entry = state.entries[node.number], entry.node === node, entry.users == 0, !node.isUnfinished else {
+        return false
+      }
+      state.forget(node)
+      return true
+    }
+    if isForgotten { forgetMemory(of: node) } else { didDropPages(node.dropCleanPages(all: true)) }
+  }
+
+  private func forgetMemory(of node: FileNode) {
+    didDropPages(node.pageCount)
+    didBuffer(-node.bufferedByteCount)
+  }
+
+  // MARK: Names
+
+  /// The last name of `inode` is gone. Called when the operation is applied; the file's users may be gone too by now.
+  func didUnlink(_ inode: InodeNumber, isRemoved: Bool) {
+    state.withLock { state in
+      if let entry = state.entries[inode], entry.users > 0 {
+        state.entries[inode]?.isUnlinked = true
+      } else {
+        if let entry = state.entries[inode] { state.forget(entry.node) }
+        if !isRemoved { state.removals.append(inode) }
+      }
+    }
+  }
+
+  /// The next file to remove; one thread at a time takes them.
+  func beginRemoval() -> InodeNumber? {
+    state.withLock { state in
+      guard !state.isRemoving, !state.removals.isEmpty else { return nil }
+      state.isRemoving = true
+      return state.removals.removeLast()
+    }
+  }
+
+  func endRemoval() { state.withLock { $0.isRemoving = false } }
+
+  // MARK: Commits
+
+  func didJoin(_ inode: InodeNumber, generation: UInt64) { state.withLock { $0.joined[inode] = generation } }
+
+  /// A commit is durable.
+  func didCommit(generation: UInt64) {
+    committed.store(generation, ordering: .releasing)
+    let done = state.withLock { state -> [(node: FileNode, isIdle: Bool)] in
+      let numbers = state.joined.filter { $0.value <= generation }.keys
+      for number in numbers { state.joined[number] = nil }
+      return numbers.compactMap { state.entries[$0] }.map { ($0.node, $0.users == 0) }
+    }
+    for (node, isIdle) in done {
+      node.didCommit(generation: generation)
+      if isIdle { settle(node) }
+    }
+  }
+
+  /// A commit failed, and with it what had joined.
+  func commitFailed(_ error: any Error) {
+    let isFinal = VaultError.wrapping(error) != .full
+    let nodes = state.withLock { state in state.joined.keys.compactMap { state.entries[$0]?.node } }
+    for node in nodes { node.record(error, isBreaking: isFinal) }
+  }
+
+  /// Joins every file that has changes; one that fails does not keep the others back. Throws the first failure.
+  func joinAll() throws {
+    let nodes = state.withLock { state in state.entries.values.filter { !$0.isUnlinked }.map(\.node) }
+    var failure: (any Error)?
+    for node in nodes {
+      do {
+        try node.join()
+      } catch {
+        // What a handle is told once, a commit is told once.
+        if VaultError.wrapping(error) != .needsReopening { failure = failure ?? error }
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  // MARK: Memory
+
+  func didBuffer(_ difference: Int) { buffered.wrappingAdd(difference, ordering: .relaxed) }
+
+  func didLoadPage() {
+    guard loadedPages.wrappingAdd(1, ordering: .relaxed).newValue > Self.pageLimit else { return }
+    // The file with most of them gives up those that nobody asked for lately.
+    guard let largest = nodes.max(by: { $0.pageCount < $1.pageCount }) else { return }
+    var dropped = largest.dropCleanPages(all: false)
+    if dropped == 0 { dropped = largest.dropCleanPages(all: false) }
+    didDropPages(dropped)
+  }
+
+  private func didDropPages(_ count: Int) { loadedPages.wrappingSubtract(count, ordering: .relaxed) }
+
+  /// Brings memory under its bounds after a change. The caller holds no lock.
+  func relieve(_ node: FileNode) throws {
+    if node.needsCommit { try node.vault.commitJoined() }
+    if buffered.load(ordering: .relaxed) > Self.bufferedLimit,
+      let largest = nodes.max(by: { $0.bufferedByteCount < $1.bufferedByteCount })
+    {
+      try? largest.writing.withLock { _ in try largest.flushAll() }
+    }
+    if loadedPages.load(ordering: .relaxed) > 2 * Self.pageLimit,
+      let largest = nodes.max(by: { $0.dirtyPages < $1.dirtyPages }), largest.dirtyPages > 0
+    {
+      try? largest.join()
+      didDropPages(largest.dropCleanPages(all: true))
+    }
+  }
+
+  private var nodes: [FileNode] { state.withLock { $0.entries.values.map(\.node) } }
+}
+
+/// What the registry asks of memory.
+extension FileNode {
+  var pageCount: Int { state.withLock { _ in pages.count } }
+  var dirtyPages: Int { state.withLock { _ in dirtyPageCount } }
+  var needsCommit: Bool { state.withLock { _ in slots.needsCommit } }
+
+  var bufferedByteCount: Int {
+    state.withLock { _ in object.map { dirtyBlocks.count << $0.exponent } ?? plain.count }
+  }
+
+  /// Under `writing`: nothing but what fits into a record stays in memory.
+  func flushAll() throws {
+    if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
+    try flush()
+  }
+}

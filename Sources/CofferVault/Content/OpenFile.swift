@@ -1,0 +1,213 @@
+public import CofferFiles
+public import CofferSystem
+internal import Synchronization
+
+/// A file opened for reading or writing, from any number of threads.
+///
+/// What is written can be read at once through every handle, and is durable when ``sync()`` or the vault's commit
+/// returned. A crash before leaves the file as it was at one earlier moment. Handles outlive the file's name.
+public final class OpenFile: Sendable {
+  /// Writing includes reading.
+  public enum Access: Sendable { case reading, writing }
+
+  public let access: Access
+  private let vault: Vault
+  private let node: FileNode
+  private let state: Mutex<State>
+
+  private struct State {
+    var isClosed = false
+    /// The file's failures that this handle has reported, or that came before it.
+    var reported: Int
+  }
+
+  /// Takes over a use of the node.
+  init(_ node: FileNode, in vault: Vault, _ access: Access) {
+    self.node = node
+    self.vault = vault
+    self.access = access
+    state = Mutex(State(reported: node.overlay.withLock { $0.failures }))
+  }
+
+  deinit { try? close() }
+
+  /// The file's attributes with everything that was written so far.
+  public var attributes: FileAttributes {
+    get throws(VaultError) {
+      try requireOpen(for: .reading)
+      return try vault.look { session in self.node.attributes(over: try session.inode(self.node.number)) }
+    }
+  }
+
+  // MARK: Content
+
+  /// Reads at `offset` until `buffer` is full or the content ends; returns how many bytes.
+  ///
+  /// Throws `damaged` when stored blocks are not those that were written; the buffer then holds zeros, and other blocks
+  /// can still be read.
+  public func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(VaultError) -> Int {
+    try requireOpen(for: .reading)
+    return try VaultError.catching { try node.read(at: offset, into: buffer) }
+  }
+
+  /// Writes at `offset`. A gap between the end and there becomes a hole. Where it fails, a part may be written.
+  public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(VaultError) {
+    try requireOpen(for: .writing)
+    try VaultError.catching { _ = try node.write(bytes, at: offset) }
+  }
+
+  /// Writes at the end, in one step among threads; returns the offset where it landed.
+  public func append(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> UInt64 {
+    try requireOpen(for: .writing)
+    return try VaultError.catching { try node.write(bytes, at: nil) }
+  }
+
+  /// Cuts the file, or extends it with a hole.
+  public func truncate(to byteCount: UInt64) throws(VaultError) {
+    try requireOpen(for: .writing)
+    try VaultError.catching { try node.truncate(to: byteCount) }
+  }
+
+  /// Makes a range read as zeros and gives the space of the whole blocks in it back. The size stays.
+  public func punchHole(_ range: Range<UInt64>) throws(VaultError) {
+    try requireOpen(for: .writing)
+    try VaultError.catching { try node.punchHole(range) }
+  }
+
+  /// The first byte at or behind `offset` that does not lie in a hole; nil where only holes follow (SEEK_DATA).
+  public func nextData(from offset: UInt64) throws(VaultError) -> UInt64? {
+    try requireOpen(for: .reading)
+    return try VaultError.catching { try node.nextData(from: offset) }
+  }
+
+  /// The first byte at or behind `offset` that lies in a hole; the file's end where none follows (SEEK_HOLE).
+  public func nextHole(from offset: UInt64) throws(VaultError) -> UInt64 {
+    try requireOpen(for: .reading)
+    return try VaultError.catching { try node.nextHole(from: offset) }
+  }
+
+  /// Sets times; nil leaves one as it is.
+  public func setModified(_ modified: Timestamp?, accessed: Timestamp? = nil) throws(VaultError) {
+    try requireOpen(for: .writing)
+    try vault.change { session in
+      var inode = try session.inode(self.node.number)
+      if let modified { inode.modified = modified }
+      if let accessed { inode.accessed = accessed }
+      inode.changed = self.vault.time.now()
+      try session.store(inode)
+      if modified != nil { session.afterOperation { self.node.forgetModified() } }
+    }
+  }
+
+  /// The content as it is now, to be read whatever happens to the file.
+  public func snapshot() throws(VaultError) -> FileSnapshot {
+    try requireOpen(for: .reading)
+    vault.files.retain(node)
+    return try VaultError.catching {
+      try FileSnapshot(
+        node, in: vault, attributes: try vault.look { FileAttributes(try $0.inode(self.node.number)) })
+    }
+  }
+
+  // MARK: Durability
+
+  /// Makes everything written to the file so far durable, whatever others have written to other files.
+  ///
+  /// A failure is reported once on each handle of the file. After one that leaves nobody knowing what is on the disk,
+  /// the file takes no more changes (`needsReopening`).
+  public func sync() throws(VaultError) {
+    try requireOpen(for: .reading)
+    let result = Result { () throws(VaultError) in
+      try VaultError.catching { try node.join() }
+      try vault.commitJoined()
+    }
+    try report()
+    try result.get()
+  }
+
+  /// Ends the handle's use. What was written joins the vault, and is durable with the next commit. Reports a failure
+  /// that the handle has not reported yet. Closing again does nothing.
+  public func close() throws(VaultError) {
+    let wasClosed = state.withLock { state in
+      defer { state.isClosed = true }
+      return state.isClosed
+    }
+    if wasClosed { return }
+    defer { vault.files.release(node, in: vault) }
+    guard access == .writing, !vault.files.isClosed else { return }
+    // Remembered by the node, and reported below.
+    let result = Result { () throws(VaultError) in try VaultError.catching { try node.join() } }
+    try report()
+    if case .failure(let error) = result, error != .needsReopening { throw error }
+  }
+
+  private func report() throws(VaultError) {
+    let (failures, failure) = node.overlay.withLock { ($0.failures, $0.failure) }
+    let isNew = state.withLock { state in
+      defer { state.reported = failures }
+      return failures > state.reported
+    }
+    if isNew, let failure { throw failure }
+  }
+
+  private func requireOpen(for access: Access) throws(VaultError) {
+    if state.withLock({ $0.isClosed }) || (access == .writing && self.access == .reading) { throw .badHandle }
+  }
+}
+
+extension Vault {
+  /// Opens a file. Throws `notFound`, `isADirectory` or `wrongKind`, and for writing `olderThanAnchor`.
+  public func open(
+    _ path: VaultPath, _ access: OpenFile.Access, followingLinks: Bool = false
+  ) throws(VaultError) -> OpenFile {
+    try open(access) { try $0.resolve(path, followingLinks: followingLinks) }
+  }
+
+  /// Opens a file by its number, also one that has no name any more but is in use.
+  public func open(_ number: InodeNumber, _ access: OpenFile.Access) throws(VaultError) -> OpenFile {
+    try open(access) { try $0.node(number) }
+  }
+
+  private func open(
+    _ access: OpenFile.Access, _ find: (IndexSession) throws -> Inode
+  ) throws(VaultError) -> OpenFile {
+    if access == .writing, isReadOnly { throw .olderThanAnchor }
+    // Used before the index's lock is let go, so that no removal comes between.
+    let node = try look { session in try self.node(of: find(session)) }
+    return OpenFile(node, in: self, access)
+  }
+
+  /// Makes an empty file and opens it for writing; a file that is there is opened as it is, unless `exclusive`.
+  ///
+  /// - Parameter blockSizeExponent: log₂ of the size of the blocks that the file gets when it outgrows its record, 12 to
+  ///   20; nil chooses by its size.
+  public func createFile(
+    at path: VaultPath, permissions: UInt16 = 0o600, exclusive: Bool = false, blockSizeExponent: UInt8? = nil
+  ) throws(VaultError) -> OpenFile {
+    precondition(blockSizeExponent.map { VaultFormat.blockSizeExponents.contains($0) } ?? true)
+    let node = try change { session in
+      let (parent, name) = try session.place(of: path)
+      if let existing = try session.entry(name, in: parent.number) {
+        if exclusive { throw VaultError.exists }
+        return try self.node(of: session.inode(existing.inode))
+      }
+      let inode = try self.newFile(NewNode(permissions: permissions), in: parent, session)
+      try self.insert(inode, as: name, in: parent.number, session)
+      // Last: an operation that fails must not leave a node.
+      let node = try self.node(of: inode)
+      if let blockSizeExponent { node.force(blockSizeExponent) }
+      return node
+    }
+    return OpenFile(node, in: self, .writing)
+  }
+
+  /// A use of an inode's node. Under the index's lock.
+  func node(of inode: Inode) throws -> FileNode {
+    try files.use(inode.number) { try FileNode(inode, vault: self) }
+  }
+}
+
+extension FileNode {
+  /// The block size of an object that the file does not have yet.
+  fileprivate func force(_ exponent: UInt8) { writing.withLock { _ in forcedExponent = exponent } }
+}

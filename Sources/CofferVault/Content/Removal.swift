@@ -1,0 +1,213 @@
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// A file or object to be taken apart once nothing needs it: marked in the commit that unlinks it, removed after its
+/// object is gone, so that neither a crash nor an opening needs a scan.
+struct PendingRemoval: Sendable {
+  /// Nil: an object that no record names, or names no more; its file stays.
+  let inode: InodeNumber?
+  let object: ObjectReference?
+
+  init(object: ObjectReference) {
+    inode = nil
+    self.object = object
+  }
+
+  init(inode: InodeNumber, object: ObjectReference?) {
+    self.inode = inode
+    self.object = object
+  }
+
+  /// The number that the mark's row goes by: an inode's, or an object's with the highest bit.
+  var mark: InodeNumber { inode ?? InodeNumber(value: 1 << 63 | (object?.number ?? 0)) }
+
+  func encoded() -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(inode?.value ?? 0)
+    writer.write(UInt8(object == nil ? 0 : 1))
+    writer.write(object?.number ?? 0)
+    writer.write(object?.blockSizeExponent ?? 0)
+    return Padding.pad(writer.bytes)
+  }
+
+  init(decoding bytes: [UInt8]) throws {
+    var reader = ByteReader(try Padding.unpad(bytes))
+    let number = try reader.read(UInt64.self)
+    inode = number == 0 ? nil : InodeNumber(value: number)
+    let hasObject = try reader.read(UInt8.self) == 1
+    let reference = ObjectReference(number: try reader.read(), blockSizeExponent: try reader.read())
+    object = hasObject ? reference : nil
+    try reader.finish()
+    guard inode != nil || object != nil else { throw MalformedBytes() }
+  }
+}
+
+extension Vault {
+  /// Takes apart an inode whose last name is gone; called within the operation that removed the name.
+  ///
+  /// What is in use stays until its last user is done, and what has many rows goes in portions: the mark says so to the
+  /// next opening.
+  func discard(_ inode: Inode, in session: IndexSession) throws {
+    let removal = PendingRemoval(inode)
+    guard inode.kind == .file else { return try session.removeInode(inode.number, removal) }
+    if !files.isInUse(inode.number), !inode.hasManyPages {
+      _ = try session.removePages(of: inode.number, inode, from: 0)
+      session.afterOperation { self.files.didUnlink(inode.number, isRemoved: true) }
+      return try session.removeInode(inode.number, removal)
+    }
+    try session.addPending(removal)
+    session.afterOperation { self.files.didUnlink(inode.number, isRemoved: false) }
+  }
+
+  /// Removes what waits for its removal, in operations of bounded size. Where one fails, the mark in the index stays and
+  /// the next opening goes on.
+  func removeUnlinked() {
+    while let number = files.beginRemoval() {
+      try? remove(number)
+      files.endRemoval()
+    }
+  }
+
+  /// Removes the rows of an inode that is marked, or was; there may be nothing left.
+  func remove(_ number: InodeNumber) throws {
+    var position: UInt64? = 0
+    while let start = position {
+      position = try perform { session in
+        let marked = try session.pendingRemoval(number)
+        let inode = try session.inodeIfPresent(number)
+        if marked == nil { return nil }
+        if let next = try session.removePages(of: number, inode, from: start) { return next }
+        // A handle may have given the file its object after the mark was set.
+        try session.removeInode(
+          number, inode.map { PendingRemoval($0) } ?? marked ?? PendingRemoval(inode: number, object: nil))
+        return nil
+      }
+    }
+  }
+
+  /// Objects that a file without a name took and no join told of.
+  func releaseObjects(of node: FileNode) {
+    let removals = node.unjoinedObjects.map { PendingRemoval(object: $0) }
+    if removals.isEmpty { return }
+    _ = try? perform { session in for removal in removals { session.removeObjectAfterCommit(removal) } }
+  }
+
+  /// What a crash left: marked removals, and objects that no commit knows.
+  func recover() throws {
+    let (pending, firstUnknown) = try index.read { (try $0.pendingRemovals(), $0.committedNextObject) }
+    for number in firstUnknown..<(firstUnknown + VaultFormat.uncommittedObjects) { try objects.remove(number) }
+    if pending.isEmpty { return }
+    for removal in pending {
+      if let inode = removal.inode {
+        try remove(inode)
+      } else {
+        try perform { $0.removeObjectAfterCommit(removal) }
+      }
+    }
+    try commit()
+  }
+}
+
+extension PendingRemoval {
+  init(_ inode: Inode) {
+    var object: ObjectReference?
+    if case .object(let reference, _) = inode.content { object = reference }
+    self.init(inode: inode.number, object: object)
+  }
+}
+
+extension Inode {
+  /// More than a few: removing them is not for the operation that unlinks.
+  fileprivate var hasManyPages: Bool {
+    guard case .object(let object, _) = content else { return false }
+    return MapPage.pageCount(blockCount: object.blockCount(of: byteCount)) > 16
+  }
+}
+
+extension FileNode {
+  /// Under no lock: the file has no user any more.
+  fileprivate var unjoinedObjects: [ObjectReference] {
+    writing.withLock { _ in
+      (objectIsMarked ? [object?.reference].compactMap(\.self) : []) + retired.map(\.reference)
+    }
+  }
+}
+
+extension IndexSession {
+  func addPending(_ removal: PendingRemoval) throws {
+    try set(.pending, rowKeys.pending(removal.mark), removal.encoded())
+  }
+
+  func removePending(_ mark: InodeNumber) throws { try remove(.pending, rowKeys.pending(mark)) }
+
+  func pendingRemoval(_ mark: InodeNumber) throws -> PendingRemoval? {
+    try value(.pending, rowKeys.pending(mark)).map { try PendingRemoval(decoding: $0) }
+  }
+
+  func pendingRemovals() throws -> [PendingRemoval] {
+    var result: [PendingRemoval] = []
+    var last: RowKey?
+    repeat {
+      let found = try rows(.pending, prefix: rowKeys.pendingPrefix, after: last, limit: 256)
+      result += try found.map { try PendingRemoval(decoding: $0.1) }
+      last = found.last?.0
+    } while last != nil
+    return result
+  }
+
+  /// Removes an inode's record. Its object goes after the commit, and then the mark.
+  func removeInode(_ number: InodeNumber, _ removal: PendingRemoval) throws {
+    if let inode = try inodeIfPresent(number) {
+      if inode.attributeCount > 0 { try removeExtendedAttributes(of: number) }
+      try remove(.inode, rowKeys.inode(number))
+    }
+    if removal.object == nil {
+      try removePending(removal.mark)
+    } else {
+      try addPending(removal)
+      removeObjectAfterCommit(removal)
+    }
+  }
+
+  /// Groups of 64 map pages that one operation removes at most.
+  private static let portion = 32
+
+  /// Removes the rows of map pages from group `start` on; returns the group to go on with, or nil at the end.
+  ///
+  /// Without a record, as an import leaves it that a crash ended, there is no size to go by: its blocks lie side by side,
+  /// so the first directory without a row ends them.
+  func removePages(of number: InodeNumber, _ inode: Inode?, from start: UInt64) throws -> UInt64? {
+    var end: UInt64?
+    var pages = UInt64.max
+    if let inode {
+      guard case .object(let object, _) = inode.content else { return nil }
+      pages = MapPage.pageCount(blockCount: object.blockCount(of: inode.byteCount))
+      end = (pages + MapDirectory.pagesPerGroup - 1) / MapDirectory.pagesPerGroup
+    }
+    let perDirectory = MapDirectory.groupsPerDirectory
+    var group = start
+    var left = Self.portion
+    while end.map({ group < $0 }) ?? true {
+      let index = group / perDirectory
+      var directory = try mapDirectory(number, index)
+      let isLast = directory.isEmpty
+      if index == 0 { directory[0] = true }
+      while let next = directory.next(from: Int(group - index * perDirectory)) {
+        group = index * perDirectory + UInt64(next)
+        if left == 0 { return group }
+        left -= 1
+        let first = group * MapDirectory.pagesPerGroup
+        for page in first..<max(first, min(pages, first + MapDirectory.pagesPerGroup)) {
+          try remove(.map, rowKeys.mapPage(number, page))
+        }
+        group += 1
+        if group % perDirectory == 0 { break }
+      }
+      try remove(.mapDirectory, rowKeys.mapDirectory(number, index))
+      if end == nil, isLast { return nil }
+      group = (index + 1) * perDirectory
+    }
+    return nil
+  }
+}
