@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint build clean
+.PHONY: help demo test soak bench lint build clean
 
 help: ## Lists these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,6 +11,10 @@ demo: ## Shows the main job on real files: from an encrypted file to an approved
 
 test: ## Installs what Debian lacks, checks the style and the arrows, builds, runs every test
 	@Scripts/test
+
+soak: ## Tries crashes, kills, changed bytes and pages for MINUTES (60), with new seeds
+	@Scripts/install-dependencies
+	@Scripts/soak $(MINUTES)
 
 bench: ## Measures put and get beside cp and age, and stores the table
 	@Scripts/install-dependencies --bench

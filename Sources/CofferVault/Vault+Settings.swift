@@ -44,7 +44,7 @@ extension Vault {
     }
   }
 
-  private static func decode(_ bytes: [UInt8]) throws -> (name: String, value: [UInt8]) {
+  static func decode(_ bytes: [UInt8]) throws -> (name: String, value: [UInt8]) {
     var reader = ByteReader(try Padding.unpad(bytes))
     let name = String(decoding: try reader.read(countedUpTo: settingNameLimit), as: UTF8.self)
     let value = try reader.read(countedUpTo: settingLimit)

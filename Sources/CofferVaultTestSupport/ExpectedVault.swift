@@ -5,13 +5,25 @@ public import CofferVault
 public struct ExpectedVault: Equatable, Sendable {
   public enum Node: Equatable, Sendable {
     case folder
-    case file([UInt8], permissions: UInt16)
+    case file([UInt8], permissions: UInt16, attributes: [String: [UInt8]] = [:])
+    case symbolicLink([UInt8])
   }
 
   public var nodes: [String: Node] = [:]
   public var settings: [String: [UInt8]] = [:]
+  /// What tells files apart: names of one file have one. The numbers mean nothing.
+  var identities: [String: UInt64] = [:]
 
   public init() {}
+
+  /// Sets of names that stand for one file.
+  private var sharedNames: Set<Set<String>> {
+    Set(Dictionary(grouping: identities.keys) { identities[$0] ?? 0 }.values.filter { $0.count > 1 }.map { Set($0) })
+  }
+
+  public static func == (left: ExpectedVault, right: ExpectedVault) -> Bool {
+    left.nodes == right.nodes && left.settings == right.settings && left.sharedNames == right.sharedNames
+  }
 
   /// Reads everything that a vault holds, through every name.
   public init(reading vault: Vault) throws {
@@ -24,8 +36,16 @@ public struct ExpectedVault: Equatable, Sendable {
         case .directory:
           nodes[text] = .folder
           folders.append((path, text + "/"))
+        case .symbolicLink: nodes[text] = .symbolicLink(try vault.readLink(at: path))
         default:
-          nodes[text] = .file(try vault.wholeContents(of: path), permissions: entry.attributes.permissions)
+          let number = entry.attributes.number
+          var attributes: [String: [UInt8]] = [:]
+          for name in try vault.extendedAttributeNames(of: number) {
+            attributes[String(decoding: name, as: UTF8.self)] = try vault.extendedAttribute(name, of: number)
+          }
+          nodes[text] = .file(
+            try vault.wholeContents(of: path), permissions: entry.attributes.permissions, attributes: attributes)
+          identities[text] = entry.attributes.number.value
         }
       }
     }
@@ -39,11 +59,14 @@ public struct ExpectedVault: Equatable, Sendable {
     func text(_ node: Node?) -> String {
       switch node {
       case .folder: "folder"
-      case .file(let bytes, let permissions): "\(bytes.count) bytes \(permissions)"
+      case .file(let bytes, let permissions, let attributes): "\(bytes.count) bytes \(permissions) \(attributes.keys)"
+      case .symbolicLink: "link"
       case nil: "absent"
       }
     }
-    return (paths.map { "\($0): \(text(nodes[$0])), not \(text(other.nodes[$0]))" } + names.map { "setting \($0)" })
+    let shared = sharedNames == other.sharedNames ? [] : ["names of one file: \(sharedNames), not \(other.sharedNames)"]
+    return
+      (shared + paths.map { "\($0): \(text(nodes[$0])), not \(text(other.nodes[$0]))" } + names.map { "setting \($0)" })
       .joined(separator: "; ")
   }
 }

@@ -9,6 +9,12 @@ public enum VaultChange: Sendable {
   case makeFolder(path: String)
   case rename(path: String, to: String)
   case remove(path: String)
+  /// Another name of a file.
+  case link(path: String, to: String)
+  case symbolicLink(path: String, target: [UInt8])
+  /// Two files get each other's names.
+  case exchange(path: String, with: String)
+  case setAttribute(path: String, name: String, to: [UInt8]?)
   case set(setting: String, to: [UInt8]?)
   /// A reader holds the present version of a file from now on.
   case hold(path: String)
@@ -18,15 +24,37 @@ public enum VaultChange: Sendable {
   /// What it means for what the vault must hold.
   public func apply(to expected: inout ExpectedVault) {
     switch self {
-    case .put(let path, let bytes, let permissions): expected.nodes[path] = .file(bytes, permissions: permissions)
+    case .put(let path, let bytes, let permissions):
+      expected.nodes[path] = .file(bytes, permissions: permissions)
+      expected.identities[path] = expected.newIdentity
     case .makeFolder(let path): expected.nodes[path] = .folder
     case .rename(let old, let new):
+      // A rename of a file to another of its own names does nothing (POSIX).
+      if let identity = expected.identities[old], expected.identities[new] == identity { return }
       let moved = expected.nodes.filter { $0.key == old || $0.key.hasPrefix(old + "/") }
       for (path, node) in moved {
+        let place = new + path.dropFirst(old.count)
         expected.nodes[path] = nil
-        expected.nodes[new + path.dropFirst(old.count)] = node
+        expected.nodes[place] = node
+        expected.identities[place] = expected.identities.removeValue(forKey: path)
       }
-    case .remove(let path): expected.nodes[path] = nil
+    case .remove(let path):
+      expected.nodes[path] = nil
+      expected.identities[path] = nil
+    case .link(let path, let new):
+      expected.nodes[new] = expected.nodes[path]
+      expected.identities[new] = expected.identities[path]
+    case .symbolicLink(let path, let target): expected.nodes[path] = .symbolicLink(target)
+    case .exchange(let one, let two):
+      (expected.nodes[one], expected.nodes[two]) = (expected.nodes[two], expected.nodes[one])
+      (expected.identities[one], expected.identities[two]) = (expected.identities[two], expected.identities[one])
+    case .setAttribute(let path, let name, let value):
+      let identity = expected.identities[path]
+      for (path, found) in expected.identities where found == identity {
+        guard case .file(let bytes, let permissions, var attributes) = expected.nodes[path] else { continue }
+        attributes[name] = value
+        expected.nodes[path] = .file(bytes, permissions: permissions, attributes: attributes)
+      }
     case .set(let name, let value): expected.settings[name] = value
     case .hold, .release: break
     }
@@ -46,9 +74,23 @@ public enum VaultChange: Sendable {
     case .makeFolder(let path): try vault.makeDirectory(at: VaultPath(path))
     case .rename(let old, let new): try vault.rename(VaultPath(old), to: VaultPath(new))
     case .remove(let path): try vault.remove(VaultPath(path))
+    case .link(let path, let new): try vault.link(VaultPath(path), to: VaultPath(new))
+    case .symbolicLink(let path, let target): try vault.makeSymbolicLink(at: VaultPath(path), to: target)
+    case .exchange(let one, let two): try vault.rename(VaultPath(one), to: VaultPath(two), mode: .exchange)
+    case .setAttribute(let path, let name, let value):
+      let number = try vault.attributes(at: VaultPath(path)).number
+      if let value {
+        try vault.setExtendedAttribute(Array(name.utf8), of: number, to: value)
+      } else {
+        try vault.removeExtendedAttribute(Array(name.utf8), of: number)
+      }
     case .set(let name, let value): try vault.setSetting(name, to: value)
     case .hold(let path): readers.append(try vault.snapshot(of: VaultPath(path)))
     case .release: if !readers.isEmpty { readers.removeFirst() }
     }
   }
+}
+
+extension ExpectedVault {
+  fileprivate var newIdentity: UInt64 { (identities.values.max() ?? 0) + 1 }
 }

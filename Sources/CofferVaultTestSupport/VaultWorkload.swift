@@ -54,7 +54,7 @@ public struct VaultWorkload: Sendable {
 
   private mutating func nextChange() -> VaultChange {
     while true {
-      switch Int.random(in: 0..<20, using: &generator) {
+      switch Int.random(in: 0..<27, using: &generator) {
       case 0..<8:
         let path = newPath()
         if expected.nodes[path] == .folder { continue }
@@ -68,7 +68,8 @@ public struct VaultWorkload: Sendable {
       case 10..<13:
         guard let old = anyPath(), case let new = newPath(), new != old, !new.hasPrefix(old + "/") else { continue }
         switch (expected.nodes[old], expected.nodes[new]) {
-        case (.file, .file), (_, nil): return .rename(path: old, to: new)
+        case (.file, .file), (.symbolicLink, .file), (.file, .symbolicLink), (_, nil):
+          return .rename(path: old, to: new)
         case (.folder, .folder): if isEmpty(new) { return .rename(path: old, to: new) }
         default: break
         }
@@ -81,6 +82,21 @@ public struct VaultWorkload: Sendable {
       case 17, 18:
         guard let path = anyPath(), case .file = expected.nodes[path] else { continue }
         return .hold(path: path)
+      case 19, 20:
+        guard let path = anyFile(), case let new = newPath(), expected.nodes[new] == nil else { continue }
+        return .link(path: path, to: new)
+      case 21:
+        let path = newPath()
+        if expected.nodes[path] != nil { continue }
+        return .symbolicLink(path: path, target: generator.bytes(20).map { $0 | 1 })
+      case 22:
+        guard let one = anyFile(), let two = anyFile(), one != two else { continue }
+        return .exchange(path: one, with: two)
+      case 23, 24:
+        guard let path = anyFile(), case .file(_, _, let attributes) = expected.nodes[path] else { continue }
+        let name = "user.\(Int.random(in: 0..<3, using: &generator))"
+        if attributes[name] != nil, generator.once(in: 2) { return .setAttribute(path: path, name: name, to: nil) }
+        return .setAttribute(path: path, name: name, to: generator.bytes(40))
       default: return .release
       }
     }
@@ -95,6 +111,11 @@ public struct VaultWorkload: Sendable {
   }
 
   private mutating func anyPath() -> String? { expected.nodes.keys.sorted().randomElement(using: &generator) }
+
+  private mutating func anyFile() -> String? {
+    let files = expected.nodes.filter { if case .file = $0.value { true } else { false } }
+    return files.keys.sorted().randomElement(using: &generator)
+  }
 
   private func isEmpty(_ path: String) -> Bool { !expected.nodes.keys.contains { $0.hasPrefix(path + "/") } }
 }

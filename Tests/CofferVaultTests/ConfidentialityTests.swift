@@ -1,7 +1,9 @@
 import CofferFiles
+import CofferKeys
 import CofferSystem
 import CofferTestSupport
 import CofferVault
+import CofferVaultTestSupport
 import Foundation
 import Testing
 
@@ -25,6 +27,61 @@ import Testing
     // The search finds what is there.
     try Data("x\(canary)x".utf8).write(to: URL(filePath: fixture.vaultPath + "/control"))
     #expect(try files(with: [canary], in: fixture) == ["vault/control"])
+  }
+
+  @Test func `no content, name or passcode was ever written, not even for a moment`() throws {
+    let folder = try MemoryFolder()
+    try FileSystem().makeDirectory(folder("disk"))
+    let recorder = try StorageRecorder(recording: folder("disk"))
+    let files = FileSystem(faults: recorder)
+    let vault = try Vault.create(
+      at: folder("disk/vault"), keyStore: FileKeyStore(path: folder("disk/keys"), files: files),
+      passcode: VaultFixture.passcode(), derivation: VaultFixture.derivation(), files: files)
+    let canary = "CANARY-51c0de"
+    let content = Array(String(repeating: canary, count: 10_000).utf8)
+    var readers: [FileSnapshot] = []
+    for change in [
+      VaultChange.makeFolder(path: "folder \(canary)"),
+      .put(path: "folder \(canary)/small \(canary)", bytes: Array(content.prefix(200)), permissions: 0o600),
+      .put(path: "large \(canary)", bytes: content, permissions: 0o600),
+      .setAttribute(path: "large \(canary)", name: "user.\(canary)", to: Array(canary.utf8)),
+      .symbolicLink(path: "link \(canary)", target: Array(canary.utf8)),
+      .rename(path: "large \(canary)", to: "other \(canary)"),
+      .hold(path: "other \(canary)"), .remove(path: "other \(canary)"), .release,
+      .set(setting: "setting \(canary)", to: Array(canary.utf8)),
+    ] {
+      try change.apply(to: vault, readers: &readers, scratch: folder("scratch"))
+      try vault.commit()
+    }
+    try vault.close()
+    let sought = [canary, "correct horse"]
+    #expect(Self.writes(in: recorder.log, with: sought) == [])
+    // Everything went past the recorder: the index, its log, the objects, the headers and the key store.
+    let written = Set(
+      recorder.log.steps.compactMap { step in
+        if case .write(let node, _, _) = step { recorder.log.parts(node).prefix(2).joined(separator: "/") } else { nil }
+      })
+    #expect(written.isSuperset(of: ["vault/index.sqlite", "vault/index.sqlite-wal", "vault/objects"]))
+    #expect(written.contains { $0.hasPrefix("keys/") })
+    // The search finds what is there.
+    let directory = try files.open(folder("disk/vault"), .directory)
+    let control = try files.open("control", [.writeOnly, .createNew], in: directory)
+    try control.writeAll(Array("x\(canary)x".utf8))
+    try files.makeDirectory("control \(canary)", in: directory)
+    #expect(Self.writes(in: recorder.log, with: sought) == ["vault/control", "vault/control \(canary)"])
+  }
+
+  /// The paths to which one of `texts` was ever written, or that hold it in their names.
+  private static func writes(in log: StorageLog, with texts: [String]) -> [String] {
+    var found: Set<String> = []
+    for step in log.steps {
+      guard let node = step.node, let path = log.paths[node] else { continue }
+      if texts.contains(where: { path.contains($0) }) { found.insert(path) }
+      guard case .write(_, _, let bytes) = step else { continue }
+      let data = Data(bytes)
+      if texts.contains(where: { data.range(of: Data($0.utf8)) != nil }) { found.insert(path) }
+    }
+    return found.sorted()
   }
 
   @Test func `nobody but the owner may read the vault or the key store`() throws {

@@ -6,22 +6,25 @@ import Testing
 /// Power fails between any two storage operations, and within one; see `CrashDisk` for what a disk may then hold.
 @Suite struct CrashReplayTests {
   /// Cuts at least; COFFER_CUTS in the environment asks for more or less.
-  static let cutCount = ProcessInfo.processInfo.environment["COFFER_CUTS"].flatMap(Int.init) ?? 10_000
+  static let cutCount = Effort.environment("COFFER_CUTS").flatMap(Int.init) ?? 10_000
 
   @Test func `a crash at any storage operation leaves the vault of one of its commits`() throws {
     let total = Mutex(CrashReplay.Outcome())
     let states = Mutex<Set<String>>([])
-    let nextSeed = Mutex(UInt64(0))
+    let nextSeed = Mutex(Effort.firstSeed)
+    let end = Effort.soakMinutes.map { Date().addingTimeInterval($0 * 60) } ?? .distantPast
     let failure = Mutex<(any Error)?>(nil)
     DispatchQueue.concurrentPerform(iterations: 2) { _ in
-      while total.withLock({ $0.cutCount < Self.cutCount && $0.damageCount == 0 }), failure.withLock({ $0 == nil }) {
+      while total.withLock({ ($0.cutCount < Self.cutCount || Date() < end) && $0.damageCount == 0 }),
+        failure.withLock({ $0 == nil })
+      {
         let seed = nextSeed.withLock { seed in
           defer { seed += 1 }
           return seed
         }
         do {
           let run = try RecordedRun(seed: seed, commitCount: 6)
-          let outcome = try CrashReplay(run).cut(reorderings: 3, includingCreation: seed < 2)
+          let outcome = try CrashReplay(run).cut(reorderings: 3, includingCreation: seed < Effort.firstSeed + 2)
           states.withLock { states in for state in outcome.states { states.insert("\(seed)/\(state)") } }
           total.withLock { $0.add(outcome) }
         } catch {

@@ -13,7 +13,7 @@ import Testing
   /// A process that works on a vault is killed at some operation, again and again; see `CrashChild`.
   @Suite struct KilledChildTests {
     /// Kills; COFFER_KILLS in the environment asks for more or fewer.
-    static let killCount = ProcessInfo.processInfo.environment["COFFER_KILLS"].flatMap(Int.init) ?? 30
+    static let killCount = Effort.environment("COFFER_KILLS").flatMap(Int.init) ?? 30
 
     @Test func `a vault whose process was killed is that of one of its commits`() throws {
       let folder = try MemoryFolder()
@@ -22,7 +22,7 @@ import Testing
       var expected = ExpectedVault()
       var found: Set<Int> = []
       var killedInCommits = 0
-      for seed in UInt64(0)..<UInt64(Self.killCount) {
+      for seed in Effort.firstSeed..<(Effort.firstSeed + UInt64(Self.killCount)) {
         var generator = SeededGenerator(seed: seed)
         let outcome = try child.runUntilKilled(
           seed: seed, afterLines: Int.random(in: 1...40, using: &generator))

@@ -13,7 +13,7 @@ import Testing
   /// Needs root and loop devices, as `make soak` and the tests in a container of their own have them.
   @Suite(.serialized, .enabled(if: LoopDisk.isPossible, "needs root and loop devices"))
   struct PowerCutTests {
-    static let cutCount = ProcessInfo.processInfo.environment["COFFER_KILLS"].flatMap(Int.init) ?? 8
+    static let cutCount = Effort.environment("COFFER_KILLS").flatMap(Int.init) ?? 8
 
     @Test func `a vault on ext4 survives that its disk goes away`() throws { try cut(.ext4) }
 
@@ -26,7 +26,7 @@ import Testing
       let opener = try child.makeVault()
       var expected = ExpectedVault()
       var found: Set<Int> = []
-      for seed in UInt64(0)..<UInt64(Self.cutCount) {
+      for seed in Effort.firstSeed..<(Effort.firstSeed + UInt64(Self.cutCount)) {
         var generator = SeededGenerator(seed: seed)
         let outcome = try child.runUntilKilled(
           seed: seed, afterLines: Int.random(in: 1...60, using: &generator)

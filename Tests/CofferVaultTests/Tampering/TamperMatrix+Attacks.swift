@@ -17,7 +17,7 @@ extension TamperMatrix {
   }
 
   func attackRow(
-    _ rows: [TamperedVault.RowReference], _ attack: Attack
+    _ part: StoredPart, _ rows: [TamperedVault.RowReference], _ attack: Attack
   ) throws -> Damage? {
     let target = rows[0]
     let index = try RawIndex(disk + "/vault")
@@ -62,7 +62,7 @@ extension TamperMatrix {
     case .launder:
       try index.delete(target.table, target.key)
       try index.close()
-      let refusal = use()
+      let refusal = use(part)
       let again = try RawIndex(disk + "/vault")
       defer { try? again.close() }
       try again.put(target.table, target.key, value)
@@ -119,7 +119,7 @@ extension TamperMatrix {
       try store(Data(contentsOf: URL(filePath: other.folder("now/" + name))), at: path)
     case .launder:
       try FileManager.default.removeItem(atPath: path)
-      let refusal = use()
+      let refusal = use(part)
       try store(whole, at: path)
       damage = .laundered(refusal: refusal, damage)
     }
@@ -127,18 +127,21 @@ extension TamperMatrix {
   }
 
   /// The user works with the vault as it is; gives what refused it.
-  private func use() -> String? {
+  private func use(_ part: StoredPart) -> String? {
     do {
       let vault = try vault.opener.open(disk)
       defer { try? vault.close() }
       var readers: [FileSnapshot] = []
       _ = try vault.wholeContents(of: VaultPath("docs/target"))
-      for change in [
-        VaultChange.set(setting: "one", to: [9]), .rename(path: "docs/target", to: "docs/elsewhere"),
-        .put(path: "docs/small", bytes: [9], permissions: 0o600),
-      ] {
-        try change.apply(to: vault, readers: &readers, scratch: self.vault.folder("scratch"))
-      }
+      // One change, where the part would be written: what came before a refusal would stay.
+      let change: VaultChange =
+        switch part {
+        case .record(.setting): .set(setting: "one", to: [9])
+        case .record(.attribute): .setAttribute(path: "docs/target", name: "user.one", to: [9])
+        case .record(.inode): .rename(path: "docs/target", to: "docs/elsewhere")
+        default: .put(path: "docs/small", bytes: [9], permissions: 0o600)
+        }
+      try change.apply(to: vault, readers: &readers, scratch: self.vault.folder("scratch"))
       try vault.commit()
       return nil
     } catch {

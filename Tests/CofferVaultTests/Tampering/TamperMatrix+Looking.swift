@@ -55,10 +55,17 @@ extension TamperMatrix {
       guard Set(found) == Set(names), found.count == names.count else {
         throw Failure(description: "names are missing, or there are others")
       }
-    case .file(let bytes, _):
+    case .file(let bytes, _, let attributes):
       guard try opened.wholeContents(of: VaultPath(path)) == bytes else {
         throw Failure(description: "a file is another's, or an older one")
       }
+      let number = try opened.attributes(at: VaultPath(path)).number
+      for (name, value) in attributes {
+        guard try opened.extendedAttribute(Array(name.utf8), of: number) == value else {
+          throw Failure(description: "an attribute is another's, or an older one")
+        }
+      }
+    case .symbolicLink: break
     }
   }
 

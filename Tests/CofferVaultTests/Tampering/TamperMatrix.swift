@@ -39,8 +39,8 @@ struct TamperMatrix {
     let damage: Damage?
     switch part {
     case .record(let kind):
-      damage = try attackRow(vault.targets[kind] ?? [], attack)
-    case .salt: damage = try attackRow(try salts(), attack)
+      damage = try attackRow(part, vault.targets[kind] ?? [], attack)
+    case .salt: damage = try attackRow(part, try salts(), attack)
     default: damage = try attackFile(part, attack)
     }
     guard let damage else { return .impossible("has no older version") }

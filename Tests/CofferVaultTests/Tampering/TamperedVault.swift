@@ -80,6 +80,8 @@ struct TamperedVault {
     try goFar()
     try apply([
       .makeFolder(path: "docs"), put("docs/target", 10_000), put("docs/partner", 20_000), put("docs/small", 50),
+      .setAttribute(path: "docs/target", name: "user.one", to: [1]),
+      .setAttribute(path: "docs/partner", name: "user.one", to: [2]),
       put("docs/second", 60), .set(setting: "one", to: [1]), .set(setting: "two", to: [2]),
     ])
     try vault.close()
@@ -96,7 +98,8 @@ struct TamperedVault {
     // A new name changes the inode; a new content changes the entry.
     try reapply([
       .rename(path: "docs/target", to: "docs/moved"), .rename(path: "docs/moved", to: "docs/target"),
-      put("docs/small", 55), put("docs/second", 65), .set(setting: "one", to: [3]), .set(setting: "two", to: [4]),
+      .setAttribute(path: "docs/target", name: "user.one", to: [3]), put("docs/small", 55), put("docs/second", 65),
+      .set(setting: "one", to: [3]), .set(setting: "two", to: [4]),
       put("docs/gone", 9000), put("docs/gone too", 9000),
     ])
     try collect(again)
@@ -125,7 +128,11 @@ struct TamperedVault {
           parent = entry.inode
         }
         switch try session.inode(parent).content {
-        case .object: rows.append(RowReference(.map, session.rowKeys.mapPage(parent, 0)))
+        case .object:
+          rows.append(RowReference(.map, session.rowKeys.mapPage(parent, 0)))
+          if case .file(_, _, let attributes) = expected.nodes[path], let name = attributes.keys.first {
+            rows.append(RowReference(.attribute, session.rowKeys.attribute(parent, name: Array(name.utf8))))
+          }
         case .directory:
           // To list it, its names.
           rows.append(RowReference(.entry, RowKey(high: session.rowKeys.entryPrefix(parent: parent).high, low: 0)))
@@ -151,8 +158,10 @@ struct TamperedVault {
               .init(.bucket, id: Int64(RowKey.bucket(of: $0) / VaultFormat.bucketsPerPage))
             }
           case .root: [.init(.root, id: 1)]
+          case .attribute:
+            try ["target", "partner"].map { .init(kind, keys.attribute(try inode($0), name: Array("user.one".utf8))) }
           // No operation makes these yet.
-          case .attribute, .mapDirectory: []
+          case .mapDirectory: []
           }
       }
       objects = try ["target", "partner"].compactMap { name in

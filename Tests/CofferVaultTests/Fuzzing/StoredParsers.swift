@@ -1,0 +1,119 @@
+import CofferFiles
+import CofferKeys
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+
+@testable import CofferVault
+
+/// Everything that reads stored bytes, with bytes that a real vault holds.
+struct StoredParser {
+  let name: String
+  let seeds: [[UInt8]]
+  /// Parses, uses what was parsed as the vault does, and writes it again.
+  let rewrite: ([UInt8]) throws -> [UInt8]
+
+  /// One for each kind of record, the headers, and what the key store holds.
+  static func all() throws -> [StoredParser] {
+    let vault = try TamperedVault(seed: 3)
+    let crashed = vault.folder("crashed")
+    var parsers = try headers(crashed, vault.id)
+    // Read with the marks that the crash left; an opened vault would have done them.
+    let records = try vault.plaintexts()
+    for kind in RecordKind.allCases {
+      let seeds = records[kind] ?? []
+      guard let rewrite = rewriting(kind) else { continue }
+      parsers += seeds.map { seed in
+        StoredParser(name: "\(kind)", seeds: [seed.bytes] + seeds.map(\.bytes)) { try rewrite($0, seed) }
+      }.prefix(2)
+    }
+    parsers.append(
+      StoredParser(name: "padding", seeds: [Padding.pad([1, 2, 3])]) { Padding.pad(try Padding.unpad($0)) })
+    return parsers
+  }
+
+  /// A record as a vault holds it, and what it belongs to.
+  struct Seed {
+    let bytes: [UInt8]
+    let inode: InodeNumber
+  }
+
+  /// A kind without a line here does not compile.
+  private static func rewriting(_ kind: RecordKind) -> (([UInt8], Seed) throws -> [UInt8])? {
+    switch kind {
+    case .entry: { Entry.encode(try Entry.decode($0, parent: $1.inode), parent: $1.inode) }
+    case .inode:
+      {
+        let inode = try Inode(decoding: $0, expecting: $1.inode)
+        _ = FileAttributes(inode)
+        _ = PendingRemoval(inode)
+        return inode.encoded()
+      }
+    case .map: { try MapPage(decoding: $0, inode: $1.inode, index: 0).encoded() }
+    case .setting:
+      { bytes, _ in
+        let (name, value) = try Vault.decode(bytes)
+        var writer = ByteWriter()
+        writer.write(counted: Array(name.utf8))
+        writer.write(counted: value)
+        return Padding.pad(writer.bytes)
+      }
+    case .pending: { bytes, _ in try PendingRemoval(decoding: bytes).encoded() }
+    case .bucket: { bytes, _ in Bucket.encode(try Bucket.decodePage(bytes)) }
+    case .root: { bytes, _ in try RootRecord(decoding: bytes).encoded() }
+    case .attribute: { ExtendedAttribute.encode(try ExtendedAttribute.decode($0, of: $1.inode), of: $1.inode) }
+    // No operation makes these yet.
+    case .mapDirectory: nil
+    }
+  }
+
+  private static func headers(_ folder: String, _ id: VaultID) throws -> [StoredParser] {
+    func bytes(_ path: String) throws -> [UInt8] {
+      try FileSystem().open(folder + "/" + path, .readOnly).contents(limit: 1 << 16)
+    }
+    return [
+      StoredParser(name: "coffer.json", seeds: [try bytes("vault/coffer.json")]) {
+        try VaultDescription(parsing: $0).bytes
+      },
+      StoredParser(name: "keybag.json", seeds: [try bytes("vault/keybag.json")]) {
+        try Keybag(parsing: $0).encoded()
+      },
+      StoredParser(name: "anchor", seeds: [try bytes("keys/\(id)/anchor")]) { try Anchor(decoding: $0).encoded() },
+    ]
+  }
+}
+
+extension TamperedVault {
+  /// The opened targets of every kind.
+  fileprivate func plaintexts() throws -> [RecordKind: [StoredParser.Seed]] {
+    let vault = try opener.open(folder("now"))
+    defer { try? vault.close() }
+    var result: [RecordKind: [StoredParser.Seed]] = [:]
+    try vault.look { session in
+      let docs = try session.resolve(VaultPath("docs")).number
+      let files = try ["target", "partner", "small"].map { try session.resolve(VaultPath("docs/" + $0)).number }
+      func add(_ kind: RecordKind, _ key: RowKey, _ inode: InodeNumber) throws {
+        if let bytes = try session.value(kind, key) {
+          result[kind, default: []].append(.init(bytes: bytes, inode: inode))
+        }
+      }
+      var keys = session.rowKeys
+      for name in ["target", "small"] { try add(.entry, keys.entry(parent: docs, name: Array(name.utf8)), docs) }
+      for file in files + [docs] { try add(.inode, keys.inode(file), file) }
+      for file in files.prefix(2) { try add(.map, keys.mapPage(file, 0), file) }
+      for name in ["one", "two"] { try add(.setting, keys.setting(name), docs) }
+      let object = ObjectReference(number: 3, blockSizeExponent: 12)
+      let removal = PendingRemoval(inode: files[0], object: object, pageCount: 2)
+      result[.pending] = [.init(bytes: removal.encoded(), inode: files[0])]
+      let buckets = (0..<VaultFormat.bucketsPerPage).map {
+        Bucket(sum: .init(repeating: UInt64($0)), count: UInt32($0))
+      }
+      result[.bucket] = [.init(bytes: Bucket.encode(buckets), inode: docs)]
+      result[.root] = [.init(bytes: session.root.encoded(), inode: docs)]
+      let attribute = ExtendedAttribute(name: Array("user.name".utf8), value: [1, 2, 3])
+      result[.attribute] = [.init(bytes: ExtendedAttribute.encode([attribute], of: docs), inode: docs)]
+    }
+    return result
+  }
+}
