@@ -58,6 +58,7 @@ let engine: [Target] = [
     ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", "CofferTestSupport"]),
   command("coffer-crash-child", ["CofferVaultTestSupport", "CofferSystem"]),
   .target(name: "CSQLiteRecorder", linkerSettings: [.linkedLibrary("sqlite3")]),
+  command("coffer-bench", ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", crypto]),
   tests("CofferSystemTests", ["CofferSystem"]),
   tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
   tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),

@@ -104,7 +104,7 @@ extension TamperedVault {
       for file in files.prefix(2) { try add(.map, keys.mapPage(file, 0), file) }
       for name in ["one", "two"] { try add(.setting, keys.setting(name), docs) }
       let object = ObjectReference(number: 3, blockSizeExponent: 12)
-      let removal = PendingRemoval(inode: files[0], object: object, pageCount: 2)
+      let removal = PendingRemoval(inode: files[0], object: object)
       result[.pending] = [.init(bytes: removal.encoded(), inode: files[0])]
       let buckets = (0..<VaultFormat.bucketsPerPage).map {
         Bucket(sum: .init(repeating: UInt64($0)), count: UInt32($0))
