@@ -57,8 +57,15 @@ public final class FileSnapshot: Sendable {
 extension Vault {
   /// Opens the present version of a file. Throws `notFound`, `isADirectory` or `wrongKind`.
   public func snapshot(of path: VaultPath) throws(VaultError) -> FileSnapshot {
+    try snapshot { try $0.resolve(path) }
+  }
+
+  /// As above, by the file's number.
+  func snapshot(of number: InodeNumber) throws(VaultError) -> FileSnapshot { try snapshot { try $0.node(number) } }
+
+  private func snapshot(of find: (IndexSession) throws -> Inode) throws(VaultError) -> FileSnapshot {
     let (node, attributes) = try look { session in
-      let inode = try session.resolve(path)
+      let inode = try find(session)
       // Used before the index's lock is let go, so that no removal comes between.
       let node = try self.node(of: inode)
       return (node, node.attributes(over: inode))

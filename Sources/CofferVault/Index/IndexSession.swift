@@ -156,6 +156,9 @@ final class IndexSession {
 
   // MARK: Rows
 
+  /// How many rows of the last commit a bucket has, held against its sum.
+  func verifiedRowCount(of bucket: Int) throws -> UInt64 { try stored.rowCount(of: bucket) }
+
   /// The opened value of a row, or nil where there is none.
   func value(_ kind: RecordKind, _ key: RowKey) throws -> [UInt8]? {
     try record(RowID(kind: kind, key: key))?.encoded

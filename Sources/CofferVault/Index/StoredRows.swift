@@ -55,6 +55,12 @@ final class StoredRows {
 
   // MARK: Reading
 
+  /// How many rows a bucket has, held against its sum.
+  func rowCount(of bucket: Int) throws -> UInt64 {
+    try verify(bucket)
+    return UInt64(try self.bucket(bucket).count)
+  }
+
   /// The opened value of a row, or nil where there is none.
   func value(_ kind: RecordKind, _ key: RowKey) throws -> [UInt8]? {
     try verify(key.bucket)

@@ -60,7 +60,7 @@ extension IndexSession {
   }
 
   /// A few rows at a time: each may hold 64 KiB.
-  private func eachAttributeRow(of inode: InodeNumber, _ body: (RowKey, [UInt8]) throws -> Void) throws {
+  func eachAttributeRow(of inode: InodeNumber, _ body: (RowKey, [UInt8]) throws -> Void) throws {
     var last: RowKey?
     repeat {
       let found = try rows(.attribute, prefix: rowKeys.attributePrefix(inode), after: last, limit: 8)

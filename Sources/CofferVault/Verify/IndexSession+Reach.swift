@@ -1,0 +1,61 @@
+internal import CofferFiles
+internal import CofferSystem
+
+/// Where a search for a file's map pages is.
+struct MapPosition {
+  fileprivate var group: UInt64 = 0
+  fileprivate var directory: (index: UInt64, content: MapDirectory)?
+}
+
+/// A group of map pages that may have rows.
+struct MapGroup {
+  let pages: Range<UInt64>
+  /// Directories that were met on the way here.
+  let recordCount: UInt64
+}
+
+/// What leads to which rows.
+extension IndexSession {
+  /// The next group of a file's map pages that may have rows, and nil at the end.
+  func nextMapGroup(of inode: InodeNumber, _ pageCount: UInt64, _ position: inout MapPosition) throws -> MapGroup? {
+    let perDirectory = MapDirectory.groupsPerDirectory
+    let end = (pageCount + MapDirectory.pagesPerGroup - 1) / MapDirectory.pagesPerGroup
+    var recordCount: UInt64 = 0
+    while position.group < end {
+      let index = position.group / perDirectory
+      if position.directory?.index != index {
+        var directory = try mapDirectory(inode, index)
+        if !directory.isEmpty { recordCount += 1 }
+        // Group 0 is always looked at.
+        if index == 0 { directory[0] = true }
+        position.directory = (index, directory)
+      }
+      guard let next = position.directory?.content.next(from: Int(position.group - index * perDirectory)) else {
+        position.group = (index + 1) * perDirectory
+        continue
+      }
+      let group = index * perDirectory + UInt64(next)
+      guard group < end else { break }
+      position.group = group + 1
+      let first = group * MapDirectory.pagesPerGroup
+      return MapGroup(pages: first..<min(first + MapDirectory.pagesPerGroup, pageCount), recordCount: recordCount)
+    }
+    // The last directories may have led to nothing.
+    return recordCount > 0 ? MapGroup(pages: 0..<0, recordCount: recordCount) : nil
+  }
+
+  /// Extended attributes' rows of an inode.
+  func attributeRecordCount(of inode: Inode) throws -> UInt64 {
+    guard inode.attributeCount > 0 else { return 0 }
+    var rowCount: UInt64 = 0
+    var attributeCount: UInt32 = 0
+    try eachAttributeRow(of: inode.number) { _, bytes in
+      rowCount += 1
+      attributeCount += UInt32(try ExtendedAttribute.decode(bytes, of: inode.number).count)
+    }
+    guard attributeCount == inode.attributeCount else {
+      throw VaultError.damaged(what: "the number of a file's extended attributes")
+    }
+    return rowCount
+  }
+}

@@ -1,0 +1,263 @@
+internal import CofferFiles
+internal import CofferSystem
+
+/// Goes through a vault: every bucket of the index, every name from the root folder down, every map page, and where it is
+/// asked for every block of content.
+///
+/// Each step is taken under the index's lock and gives it back, so that a vault in use stays usable; what changes
+/// meanwhile may be counted in its old state or its new one.
+final class Verifier {
+  private let vault: Vault
+  private let isDeep: Bool
+  private let progress: (VerificationProgress) -> Void
+  private let isCancelled: () -> Bool
+
+  private(set) var report = VerificationReport()
+  private var state = VerificationProgress()
+  /// Records that something leads to.
+  private var reachedRecordCount: UInt64 = 0
+  /// Files of several names, and how many of them were not met yet.
+  private var missingNames: [InodeNumber: (count: Int64, path: VaultPath)] = [:]
+  private let buffer = TransferBuffer(count: 1 << 20)
+
+  init(
+    _ vault: Vault, isDeep: Bool, progress: @escaping (VerificationProgress) -> Void,
+    isCancelled: @escaping () -> Bool
+  ) {
+    self.vault = vault
+    self.isDeep = isDeep
+    self.progress = progress
+    self.isCancelled = isCancelled
+  }
+
+  func run() throws {
+    let recordCount = try checkBuckets()
+    try walk()
+    try countMarksAndSettings()
+    for missing in missingNames.values where missing.count != 0 {
+      report.intactCount -= 1
+      add("the number of a file's names", missing.path)
+    }
+    // Where something cannot be read, what it leads to is not met, and is no stray.
+    if let recordCount, report.isClean {
+      report.strayRecordCount = recordCount > reachedRecordCount ? recordCount - reachedRecordCount : 0
+    }
+  }
+
+  private func add(_ what: String, _ path: VaultPath? = nil, lost: UInt64? = nil) {
+    report.add(VerificationReport.Damage(path: path, what: what, lostByteCount: lost))
+  }
+
+  /// Runs one step; `false`, and a damage, where it fails.
+  private func step(_ path: VaultPath?, _ body: () throws -> Void) throws -> Bool {
+    if isCancelled() { throw VaultError.cancelled }
+    do {
+      try body()
+      return true
+    } catch {
+      switch VaultError.wrapping(error) {
+      case .cancelled: throw VaultError.cancelled
+      case .damaged(let what): add(what, path)
+      // Removed since its name was read.
+      case .notFound: return true
+      case let other: add(other.description, path)
+      }
+      return false
+    }
+  }
+
+  // MARK: Index
+
+  /// Returns how many rows the buckets count, or nil where one cannot be read.
+  private func checkBuckets() throws -> UInt64? {
+    var total: UInt64 = 0
+    var isWhole = true
+    for bucket in 0..<VaultFormat.bucketCount {
+      let isGood = try step(nil) { total += try vault.index.read { try $0.verifiedRowCount(of: bucket) } }
+      isWhole = isWhole && isGood
+      state.checkedBucketCount = bucket + 1
+      if bucket.isMultiple(of: 64) { progress(state) }
+    }
+    return isWhole ? total : nil
+  }
+
+  private func countMarksAndSettings() throws {
+    _ = try step(nil) {
+      let marks = try vault.index.read { try $0.pendingRemovals() }
+      for mark in marks {
+        reachedRecordCount += 1
+        guard let number = mark.inode, let inode = try vault.index.read({ try $0.inodeIfPresent(number) }) else {
+          continue
+        }
+        reachedRecordCount += 1 + (try vault.index.read { try $0.attributeRecordCount(of: inode) })
+        try checkPages(of: inode, nil)
+      }
+      reachedRecordCount += UInt64(try vault.settingNames(prefix: "").count)
+    }
+  }
+
+  // MARK: Names
+
+  private func walk() throws {
+    // A stack of its own: a tree may be deeper than the thread's.
+    var folders = [(InodeNumber.rootFolder, VaultPath.root)]
+    _ = try step(.root) {
+      let root = try vault.index.read { try $0.inode(.rootFolder) }
+      reachedRecordCount += 1
+      report.folderCount += 1
+      report.intactCount += 1
+      try countAttributes(of: root)
+    }
+    while let (folder, path) = folders.popLast() { try read(folder, path, &folders) }
+  }
+
+  private func read(
+    _ folder: InodeNumber, _ path: VaultPath, _ folders: inout [(InodeNumber, VaultPath)]
+  ) throws {
+    var cookie: UInt64?
+    var entryCount: UInt64 = 0
+    var folderCount: UInt64 = 0
+    while true {
+      var entries: [(entry: Entry, cookie: UInt64)] = []
+      let isGood = try step(path) {
+        entries = try vault.index.read { try $0.entries(of: folder, after: cookie, limit: 256) }
+      }
+      guard isGood else {
+        report.intactCount -= 1
+        return
+      }
+      guard let last = entries.last else { break }
+      cookie = last.cookie
+      for (entry, _) in entries {
+        entryCount += 1
+        if entry.place == 0 { reachedRecordCount += 1 }
+        if entry.kind == .directory { folderCount += 1 }
+        let below = try VaultError.catching { try path.appending(entry.name) }
+        if try check(entry, in: folder, below) { folders.append((entry.inode, below)) }
+        state.nameCount += 1
+        if state.nameCount.isMultiple(of: 256) { progress(state) }
+      }
+    }
+    let isGood = try step(path) {
+      guard case .directory(let content) = try vault.index.read({ try $0.inode(folder) }).content else {
+        throw VaultError.notADirectory
+      }
+      guard content.entryCount == entryCount, content.folderCount == folderCount else {
+        throw VaultError.damaged(what: "the number of a folder's names")
+      }
+    }
+    if !isGood { report.intactCount -= 1 }
+  }
+
+  /// Returns whether there is a folder to be read.
+  private func check(_ entry: Entry, in parent: InodeNumber, _ path: VaultPath) throws -> Bool {
+    var isFolder = false
+    let damageCount = report.damageCount
+    let isGood = try step(path) {
+      let inode = try vault.index.read { try $0.inode(entry.inode) }
+      guard inode.kind == entry.kind else { throw VaultError.damaged(what: "the kind of a file") }
+      if inode.linkCount > 1, didMeetBefore(inode, path) { return }
+      reachedRecordCount += 1
+      try countAttributes(of: inode)
+      switch inode.content {
+      case .directory(let content):
+        guard content.parent == parent else { throw VaultError.damaged(what: "the parent of a folder") }
+        isFolder = true
+        report.folderCount += 1
+      case .inline, .object:
+        report.fileCount += 1
+        report.byteCount += inode.byteCount
+        try checkContent(of: inode, path)
+      case .symbolicLink, .special: report.otherCount += 1
+      }
+    }
+    if isGood, report.damageCount == damageCount { report.intactCount += 1 }
+    return isFolder && isGood
+  }
+
+  private func didMeetBefore(_ inode: Inode, _ path: VaultPath) -> Bool {
+    if let known = missingNames[inode.number] {
+      missingNames[inode.number]?.count = known.count - 1
+      return true
+    }
+    missingNames[inode.number] = (Int64(inode.linkCount) - 1, path)
+    return false
+  }
+
+  private func countAttributes(of inode: Inode) throws {
+    reachedRecordCount += try vault.index.read { try $0.attributeRecordCount(of: inode) }
+  }
+
+  // MARK: Content
+
+  private func checkContent(of inode: Inode, _ path: VaultPath) throws {
+    // With a snapshot the file's key is unwrapped and held against its commitment.
+    let snapshot = try vault.snapshot(of: inode.number)
+    switch inode.content {
+    case .inline:
+      // A small file lies in its record, and is opened at no further price.
+      state.readByteCount += UInt64(try snapshot.read(at: 0, into: buffer.bytes))
+    default: try checkPages(of: inode, path, reading: isDeep ? snapshot : nil)
+    }
+  }
+
+  private func checkPages(of inode: Inode, _ path: VaultPath?, reading snapshot: FileSnapshot? = nil) throws {
+    guard case .object(let object, let slots) = inode.content else { return }
+    let pageCount = MapPage.pageCount(blockCount: object.blockCount(of: inode.byteCount))
+    let stored = try vault.objects.open(object.number, writing: false).status().byteCount
+    var used: UInt64 = 0
+    var lost: UInt64 = 0
+    let pageSize = VaultFormat.blocksPerPage << object.blockSizeExponent
+    var position = MapPosition()
+    while let group = try vault.index.read({ try $0.nextMapGroup(of: inode.number, pageCount, &position) }) {
+      reachedRecordCount += group.recordCount
+      for index in group.pages {
+        if isCancelled() { throw VaultError.cancelled }
+        guard let page = try vault.index.read({ try $0.storedPage(inode.number, index) }) else { continue }
+        reachedRecordCount += 1
+        used += try check(page, object, slots, stored)
+        guard let snapshot else { continue }
+        let start = index * pageSize
+        lost += try unreadable(
+          start..<max(start, min(start + pageSize, inode.byteCount)), of: snapshot, object.blockSize)
+      }
+    }
+    if lost > 0 { add("blocks of a file's content", path, lost: lost) }
+    if used != slots.used { throw VaultError.damaged(what: "the number of a file's blocks") }
+  }
+
+  /// Returns how many slots a page uses.
+  private func check(_ page: MapPage, _ object: ObjectReference, _ slots: SlotUse, _ stored: UInt64) throws -> UInt64 {
+    var used: UInt64 = 0
+    for case let block? in page.blocks {
+      used += 1
+      guard block.slot < slots.reach, (block.slot + 1) << object.blockSizeExponent <= stored else {
+        throw VaultError.damaged(what: "an object is too short")
+      }
+    }
+    return used
+  }
+
+  /// Bytes in a range of a file that cannot be read, found block by block where a larger read fails.
+  private func unreadable(
+    _ range: Range<UInt64>, of snapshot: FileSnapshot, _ blockSize: Int
+  ) throws -> UInt64 {
+    var lost: UInt64 = 0
+    var position = range.lowerBound
+    while position < range.upperBound {
+      if isCancelled() { throw VaultError.cancelled }
+      let count = Int(min(UInt64(buffer.bytes.count), range.upperBound - position))
+      let target = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<count])
+      if (try? snapshot.read(at: position, into: target)) == nil {
+        for offset in stride(from: 0, to: count, by: blockSize) {
+          let part = UnsafeMutableRawBufferPointer(rebasing: target[offset..<min(offset + blockSize, count)])
+          if (try? snapshot.read(at: position + UInt64(offset), into: part)) == nil { lost += UInt64(part.count) }
+        }
+      }
+      position += UInt64(count)
+      state.readByteCount += UInt64(count)
+      progress(state)
+    }
+    return lost
+  }
+}
