@@ -18,6 +18,7 @@ public final class Vault: Sendable {
   let keys: UnlockedKeys
   let time: any TimeSource
   let files = FileRegistry()
+  let folder: VaultFolder
   private let anchor: AnchorKeeper
   private let ballast: Ballast
   private let timer: CommitTimer
@@ -26,6 +27,10 @@ public final class Vault: Sendable {
 
   private struct State {
     var isClosed = false
+    /// Generations that somebody copies: what they refer to stays.
+    var holds: [UInt64] = []
+    /// Removed by commits behind a held one.
+    var heldRemovals: [PendingRemoval] = []
   }
 
   init(
@@ -36,6 +41,7 @@ public final class Vault: Sendable {
     self.keys = keys
     self.lock = lock
     self.time = time
+    self.folder = folder
     index = try Index(at: folder.path + "/" + VaultFormat.index, keys: keys, vault: description.id)
     objects = try ObjectStore(
       files: folder.files, vaultFolder: folder.descriptor, rowKeys: RowKeys(metadataKey: keys.metadata))
@@ -57,7 +63,11 @@ public final class Vault: Sendable {
       try commit()
       try anchor.flush()
     }
-    try recover()
+    do {
+      try recover()
+    } catch VaultError.damaged {
+      // What a crash left stays: no reason to keep anyone from the rest. A verification says what is damaged.
+    }
   }
 
   // MARK: Commit
@@ -74,13 +84,45 @@ public final class Vault: Sendable {
 
   /// Makes durable what has joined the index, without waiting for what open files have in memory.
   func commitJoined() throws(VaultError) {
-    try VaultError.catching {
-      let removals = try commitIndex()
-      guard !removals.isEmpty else { return }
-      for removal in removals { if let object = removal.object { try objects.remove(object.number) } }
-      // The marks go with the next commit: a crash before it removes the objects once more, which does nothing.
-      try index.perform { session in for removal in removals { try session.removePending(removal.mark) } }
+    try VaultError.catching { try finish(commitIndex()) }
+  }
+
+  /// Deletes the objects of what a commit removed.
+  private func finish(_ removals: [PendingRemoval]) throws {
+    let removals = state.withLock { state -> [PendingRemoval] in
+      if state.holds.isEmpty { return removals }
+      state.heldRemovals += removals
+      return []
     }
+    guard !removals.isEmpty else { return }
+    for removal in removals { if let object = removal.object { try objects.remove(object.number) } }
+    // The marks go with the next commit: a crash before it removes the objects once more, which does nothing.
+    try index.perform { session in for removal in removals { try session.removePending(removal.mark) } }
+  }
+
+  // MARK: Holding a generation
+
+  /// Runs `body` while everything that a commit refers to stays as it is: slots and objects that are freed meanwhile
+  /// wait, however long it takes. The commit is the last one before `body`, or one that follows.
+  func holding<Result>(_ body: () throws -> Result) throws -> Result {
+    let generation = index.read { $0.committed.generation }
+    state.withLock { $0.holds.append(generation) }
+    defer {
+      let removals = state.withLock { state -> [PendingRemoval] in
+        if let position = state.holds.firstIndex(of: generation) { state.holds.remove(at: position) }
+        defer { if state.holds.isEmpty { state.heldRemovals = [] } }
+        return state.holds.isEmpty ? state.heldRemovals : []
+      }
+      files.didCommit(generation: releasable(index.read { $0.committed.generation }))
+      // Where this fails, the marks in the index stay and the next opening removes the rest.
+      try? finish(removals)
+    }
+    return try body()
+  }
+
+  /// The newest generation of which nothing older is held.
+  private func releasable(_ generation: UInt64) -> UInt64 {
+    state.withLock { state in state.holds.min().map { min($0, generation) } ?? generation }
   }
 
   /// Returns what the commit removed, and whose objects can go now.
@@ -93,7 +135,7 @@ public final class Vault: Sendable {
       throw error
     }
     guard let (root, removals) = committed else { return [] }
-    files.didCommit(generation: root.generation)
+    files.didCommit(generation: releasable(root.generation))
     try anchor.follow(root)
     return removals
   }

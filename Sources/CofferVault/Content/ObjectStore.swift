@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// The files under `objects/` that hold the blocks of larger files.
 final class ObjectStore: Sendable {
-  private let files: FileSystem
-  private let root: OwnedDescriptor
+  let files: FileSystem
+  let root: OwnedDescriptor
   private let rowKeys: RowKeys
   /// Folders whose changed names are not durable yet; the empty name is the objects' folder itself.
   private let unsynced = Mutex<Set<String>>([])
@@ -18,6 +18,8 @@ final class ObjectStore: Sendable {
       throw VaultError.damaged(what: "the folder of objects is missing")
     }
   }
+
+  func objectPlace(_ number: UInt64) -> (folder: String, name: String) { rowKeys.objectPlace(number) }
 
   /// Makes the empty object `number`. A file that a crash left under its name is replaced.
   func create(_ number: UInt64) throws -> OwnedDescriptor {

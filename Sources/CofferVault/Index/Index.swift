@@ -69,6 +69,19 @@ final class Index: Sendable {
     return try session.commit()
   }
 
+  /// Writes a copy of the last commit's rows to a new file; returns what it holds.
+  ///
+  /// Operations wait meanwhile: the rows are a small part of a vault.
+  func copy(to path: String) throws -> (root: CommittedRoot, nextObject: UInt64) {
+    lock.lock()
+    defer { lock.unlock() }
+    try session.requireUsable()
+    let copy = try DatabaseQueue(path: path)
+    try queue.backup(to: copy)
+    try copy.close()
+    return (session.committed, session.committedNextObject)
+  }
+
   func close() throws {
     lock.lock()
     defer { lock.unlock() }

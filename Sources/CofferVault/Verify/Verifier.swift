@@ -76,7 +76,7 @@ final class Verifier {
       let isGood = try step(nil) { total += try vault.index.read { try $0.verifiedRowCount(of: bucket) } }
       isWhole = isWhole && isGood
       state.checkedBucketCount = bucket + 1
-      if bucket.isMultiple(of: 64) { progress(state) }
+      if state.checkedBucketCount.isMultiple(of: 64) { progress(state) }
     }
     return isWhole ? total : nil
   }
@@ -153,10 +153,12 @@ final class Verifier {
   private func check(_ entry: Entry, in parent: InodeNumber, _ path: VaultPath) throws -> Bool {
     var isFolder = false
     let damageCount = report.damageCount
+    var isKnown = false
     let isGood = try step(path) {
       let inode = try vault.index.read { try $0.inode(entry.inode) }
       guard inode.kind == entry.kind else { throw VaultError.damaged(what: "the kind of a file") }
-      if inode.linkCount > 1, didMeetBefore(inode, path) { return }
+      isKnown = inode.linkCount > 1 && didMeetBefore(inode, path)
+      if isKnown { return }
       reachedRecordCount += 1
       try countAttributes(of: inode)
       switch inode.content {
@@ -171,7 +173,7 @@ final class Verifier {
       case .symbolicLink, .special: report.otherCount += 1
       }
     }
-    if isGood, report.damageCount == damageCount { report.intactCount += 1 }
+    if isGood, !isKnown, report.damageCount == damageCount { report.intactCount += 1 }
     return isFolder && isGood
   }
 

@@ -1,0 +1,109 @@
+public import CofferFiles
+internal import CofferSystem
+
+extension Vault {
+  /// Writes a copy of the vault to a new or empty folder: the state of one commit, while the vault stays in use.
+  ///
+  /// The copy opens with this device's key store and a passcode of this vault. Everything in it is durable when this
+  /// returns; where it fails or is cancelled, what it made is taken away again, and what was never finished has no
+  /// `coffer.json` and is no vault.
+  ///
+  /// Throws `folderNotEmpty`, `cancelled`, `full` and the system's errors. Progress counts bytes.
+  public func backup(to path: String, control: TransferControl = TransferControl()) throws(VaultError) {
+    try VaultError.catching {
+      let files = folder.files
+      let isNew = try files.status(of: path) == nil
+      try files.makeDirectories(path)
+      let target = try files.open(path, [.directory])
+      guard try files.names(in: target).isEmpty else { throw VaultError.folderNotEmpty }
+      if !isReadOnly { try commit() }
+      do {
+        try holding { try copy(to: path, target, control) }
+      } catch {
+        takeAway(target, path, isNew: isNew)
+        throw error
+      }
+    }
+  }
+
+  private func takeAway(_ target: OwnedDescriptor, _ path: String, isNew: Bool) {
+    let files = folder.files
+    guard let names = try? files.names(in: target) else { return }
+    for name in names { try? files.removeTree(String(decoding: name, as: UTF8.self), in: target) }
+    if isNew { _ = try? files.removeDirectory(path) }
+  }
+
+  private func copy(to path: String, _ target: OwnedDescriptor, _ control: TransferControl) throws {
+    let files = folder.files
+    let (_, nextObject) = try index.copy(to: path + "/" + VaultFormat.index)
+    try files.open(VaultFormat.index, [.readWrite, .noFollow], in: target).sync()
+    try files.makeDirectory(VaultFormat.objects, in: target)
+    let objectFolder = try files.open(VaultFormat.objects, [.directory, .noFollow], in: target)
+    try objects.copyAll(
+      to: objectFolder, madeSince: { [self] in nextObject..<index.read { $0.root.nextObject } }, control)
+    for name in [VaultFormat.keybag, VaultFormat.description] {
+      guard let bytes = try folder.contents(of: name) else { throw VaultError.damaged(what: name) }
+      // The description last: a folder without it is no vault.
+      try target.sync()
+      try files.replaceDurably(name, in: target, with: bytes)
+    }
+  }
+}
+
+extension ObjectStore {
+  /// Copies all objects but those `madeSince`: nothing that was copied knows them.
+  fileprivate func copyAll(
+    to target: OwnedDescriptor, madeSince: () -> Range<UInt64>, _ control: TransferControl
+  ) throws {
+    let buffer = TransferBuffer(count: 1 << 20)
+    var newer: Set<[String]> = []
+    var known = madeSince().lowerBound
+    for folderName in try files.names(in: root).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+      let digits = String(decoding: folderName, as: UTF8.self)
+      guard let status = try files.status(of: digits, in: root), status.kind == .directory else { continue }
+      let source = try files.open(digits, [.directory, .noFollow], in: root)
+      var copy: OwnedDescriptor?
+      let names = try files.names(in: source).map { String(decoding: $0, as: UTF8.self) }
+      // After the names were read, so that none of them is newer than what is asked about here.
+      let end = madeSince().upperBound
+      while known < end {
+        let place = objectPlace(known)
+        newer.insert([place.folder, place.name])
+        known += 1
+      }
+      for name in names where !newer.contains([digits, name]) {
+        if copy == nil {
+          try files.makeDirectory(digits, in: target)
+          copy = try files.open(digits, [.directory, .noFollow], in: target)
+        }
+        guard let copy else { continue }
+        try self.copy(name, from: source, to: copy, buffer, control)
+      }
+      try copy?.sync()
+    }
+    try target.sync()
+  }
+
+  private func copy(
+    _ name: String, from source: OwnedDescriptor, to target: OwnedDescriptor, _ buffer: TransferBuffer,
+    _ control: TransferControl
+  ) throws {
+    // What is gone was removed since the folder was read: the copied commit does not refer to it.
+    guard try files.status(of: name, in: source)?.kind == .file else { return }
+    let file = try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: source)
+    let copy = try files.open(name, [.readWrite, .createNew, .noFollow], in: target)
+    var offset: UInt64 = 0
+    while true {
+      if control.isCancelled() { throw VaultError.cancelled }
+      let count = try file.readFully(at: offset, into: buffer.bytes)
+      let bytes = UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])
+      // Free slots were given back to the disk and read as zeros; ciphertext never does, so far as that matters here.
+      if bytes.contains(where: { $0 != 0 }) { try copy.writeAll(bytes, at: offset) }
+      offset += UInt64(count)
+      control.progress(count)
+      if count < buffer.bytes.count { break }
+    }
+    try copy.truncate(to: offset)
+    try copy.sync()
+  }
+}

@@ -1,0 +1,153 @@
+import CofferFiles
+import CofferKeys
+import CofferSystem
+import CofferTestSupport
+import CofferVault
+import Foundation
+import GRDB
+import Testing
+
+/// What a verification says of a vault, and what a backup holds.
+@Suite struct VerifyTests {
+  /// Every kind of thing that a vault can hold.
+  private func fill(_ vault: Vault, _ fixture: VaultFixture) throws {
+    var generator = SeededGenerator(seed: 11)
+    try vault.makeDirectory(at: VaultPath("docs/inner"), withParents: true)
+    try vault.importFile(fixture.source(generator.bytes(700)), to: VaultPath("docs/small"))
+    try vault.importFile(fixture.source(generator.bytes(300_000)), to: VaultPath("docs/large"))
+    let docs = try vault.lookup(Array("docs".utf8), in: .rootFolder)
+    let number = docs.number
+    let large = try vault.lookup(Array("large".utf8), in: number)
+    try vault.link(large.number, as: Array("again".utf8), in: number)
+    try vault.setExtendedAttribute(
+      Array("user.note".utf8), of: large.number, to: [1, 2, 3], mode: .create)
+    let sparse = try vault.createFile(at: VaultPath("docs/sparse"))
+    try [UInt8](repeating: 5, count: 5000).withUnsafeBytes { bytes throws in
+      try sparse.write(bytes, at: 0)
+      try sparse.write(bytes, at: 3 << 40)
+    }
+    try sparse.close()
+    try vault.setSetting("a", to: [1])
+  }
+
+  @Test func `a vault without damage is clean, and everything in it is counted`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    for isDeep in [false, true] {
+      var last: VerificationProgress?
+      let report = try vault.verify(isDeep: isDeep, progress: { last = $0 })
+      #expect(report.isClean, "\(report.damages)")
+      #expect(report.fileCount == 3)
+      #expect(report.folderCount == 3)
+      #expect(report.intactCount == 6)
+      #expect(report.strayRecordCount == 0)
+      #expect(last?.checkedBucketCount == last?.bucketCount)
+      #expect(isDeep == ((last?.readByteCount ?? 0) > 300_000))
+    }
+  }
+
+  @Test func `a damaged block is named with its file, and the rest is intact`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    try vault.close()
+    let object = try #require(
+      TamperTests.objects(fixture.vaultPath).max { left, right in
+        try left.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
+          < right.resourceValues(forKeys: [.fileSizeKey]).fileSize ?? 0
+      })
+    var bytes = try Data(contentsOf: object)
+    bytes[100_000] ^= 1
+    try bytes.write(to: object)
+    let again = try fixture.open()
+    #expect(try again.verify(isDeep: false).isClean)
+    let report = try again.verify(isDeep: true)
+    #expect(report.damageCount == 1)
+    #expect(report.damages.first?.what == "blocks of a file's content")
+    let lost = try #require(report.damages.first?.lostByteCount)
+    #expect(lost > 0 && lost <= 16_384)
+    let name = report.damages.first?.path?.lastName
+    #expect(name == Array("large".utf8) || name == Array("again".utf8))
+    #expect(report.intactCount == 5)
+  }
+
+  @Test func `rows that were taken away are found without a touch, and what they touch is named`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    for number in 0..<200 { try vault.importFile(fixture.source([1, 2]), to: VaultPath("f\(number)")) }
+    try vault.close()
+    try DatabaseQueue(path: fixture.vaultPath + "/index.sqlite").write { db in
+      try db.execute(sql: "DELETE FROM record WHERE rowid = 150")
+    }
+    let again = try fixture.open()
+    let report = try again.verify(isDeep: false)
+    #expect(!report.isClean)
+    let named = report.damages.compactMap { $0.path?.lastName }
+    // The files whose records lie in the same bucket cannot be trusted either: at most a group of 64.
+    #expect((1...64).contains(named.count))
+    #expect(report.intactCount == UInt64(201 - named.count), "\(report.damages.filter { $0.path?.lastName == nil })")
+    #expect(report.damages.allSatisfy { !$0.what.contains("f1") })
+  }
+
+  @Test func `a backup of a vault in use is the vault at one moment`() async throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    // Two blocks that always hold the same number, changed while the backup runs.
+    let pair = try vault.createFile(at: VaultPath("pair"), blockSizeExponent: 12)
+    func write(_ value: UInt8) throws {
+      try [UInt8](repeating: value, count: 8192).withUnsafeBytes { bytes throws in try pair.write(bytes, at: 0) }
+      try pair.sync()
+    }
+    try write(0)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for round in 1...60 {
+          try write(UInt8(round))
+          try vault.importFile(fixture.source([1, 2, 3]), to: VaultPath("new\(round)"))
+          let temporary = try vault.createFile(at: VaultPath("temporary"))
+          try [UInt8](repeating: 9, count: 50_000).withUnsafeBytes { bytes throws in try temporary.write(bytes, at: 0) }
+          try temporary.sync()
+          try temporary.close()
+          try vault.remove(VaultPath("temporary"))
+          try vault.commit()
+        }
+      }
+      group.addTask { for number in 0..<4 { try vault.backup(to: fixture.folder("backup\(number)")) } }
+      try await group.waitForAll()
+    }
+    try pair.close()
+    try vault.close()
+    for number in 0..<4 {
+      // A copy of the key store, as of a device that has seen nothing newer, and that accepts what it finds.
+      var options = VaultOptions()
+      options.acceptsOlderState = true
+      let keys = fixture.folder("keys\(number)")
+      try FileManager.default.copyItem(atPath: fixture.folder("keys"), toPath: keys)
+      let copy = try Vault.open(
+        at: fixture.folder("backup\(number)"), keyStore: FileKeyStore(path: keys),
+        passcode: { VaultFixture.passcode() }, options: options)
+      let report = try copy.verify(isDeep: true)
+      #expect(report.isClean, "\(report.damages)")
+      let bytes = try copy.contents(of: VaultPath("pair"))
+      #expect(bytes.count == 8192 && Set(bytes).count == 1)
+      #expect(try copy.contents(of: VaultPath("docs/large")).count == 300_000)
+      try copy.close()
+    }
+  }
+
+  @Test func `a backup goes to an empty place only, and a cancelled one leaves nothing`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    let path = fixture.folder("backup")
+    #expect(throws: VaultError.cancelled) {
+      try vault.backup(to: path, control: TransferControl(isCancelled: { true }))
+    }
+    #expect(!FileManager.default.fileExists(atPath: path))
+    try vault.backup(to: path)
+    #expect(throws: VaultError.folderNotEmpty) { try vault.backup(to: path) }
+    #expect(throws: VaultError.folderNotEmpty) { try vault.backup(to: fixture.vaultPath) }
+  }
+}
