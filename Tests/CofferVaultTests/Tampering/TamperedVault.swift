@@ -137,7 +137,7 @@ struct TamperedVault {
     try vault.look { session in
       let docs = try session.resolve(VaultPath("docs")).number
       func inode(_ name: String) throws -> InodeNumber { try session.resolve(VaultPath("docs/" + name)).number }
-      let keys = session.rowKeys
+      var keys = session.rowKeys
       for kind in RecordKind.allCases {
         targets[kind] =
           switch kind {
