@@ -45,6 +45,11 @@ public struct ByteReader: Sendable {
     return Array(bytes[position..<(position + count)])
   }
 
+  public mutating func skip(_ count: Int) throws(MalformedBytes) {
+    guard count >= 0, remaining >= count else { throw MalformedBytes() }
+    position += count
+  }
+
   /// Throws when the stated length is above `limit`.
   public mutating func read(countedUpTo limit: Int) throws(MalformedBytes) -> [UInt8] {
     let count = try read(UInt32.self)

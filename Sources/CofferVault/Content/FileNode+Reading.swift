@@ -7,6 +7,13 @@ internal import Synchronization
 extension FileNode {
   /// Bytes of neighbouring slots that are read with one call, unless a block is larger.
   static let runByteCount = 256 << 10
+  /// Blocks from this size on are read one by one: a call costs less than the copy that it saves.
+  private static let singleByteCount = 32 << 10
+
+  private static func blocksAtOnce(_ object: ContentObject) -> Int {
+    object.blockSize >= singleByteCount ? 1 : runByteCount >> object.exponent
+  }
+
   /// From here on a transfer is worth a second thread.
   static let parallelByteCount = 512 << 10
 
@@ -100,7 +107,7 @@ extension FileNode {
       }
       let wanted = (within + target.count + object.blockSize - 1) >> object.exponent
       let limit = min(
-        wanted, max(1, Self.runByteCount >> object.exponent), Int(VaultFormat.blocksPerPage) - position)
+        wanted, Self.blocksAtOnce(object), Int(VaultFormat.blocksPerPage) - position)
       var count = 1
       while count < limit, let next = page.blocks[position + count], next.slot == first.slot + UInt64(count),
         pin != nil || dirtyBlocks.isEmpty || dirtyBlocks[block + UInt64(count)] == nil
@@ -140,44 +147,31 @@ extension FileNode {
   ) throws -> Int {
     guard let slot = run[0]?.slot else { return 0 }
     let blockSize = run.object.blockSize
-    return try vault.files.buffers.withCiphertext(run.count * blockSize) { stored in
+    // Room for what the sealer puts around a block, so that a single one is read into its place.
+    let frame = BlockSealer.frameStart
+    return try vault.files.buffers.withCiphertext(run.count * blockSize + BlockSealer.frameByteCount) { buffer in
+      let stored = UnsafeMutableRawBufferPointer(rebasing: buffer[frame..<(frame + run.count * blockSize)])
       let found = try run.object.file.readFully(at: slot << run.object.exponent, into: stored)
       var done = 0
       var within = Int(offset & UInt64(blockSize - 1))
       for position in 0..<run.count where done < target.count {
         let count = min(blockSize - within, target.count - done)
-        let part = UnsafeMutableRawBufferPointer(rebasing: target[done..<(done + count)])
-        let range = (position * blockSize)..<((position + 1) * blockSize)
-        guard
-          range.upperBound <= found,
-          try open(
-            run, position, UnsafeRawBufferPointer(rebasing: stored[range]), from: within, into: part)
+        let start = position * blockSize
+        guard start + blockSize <= found, let seal = run[position]?.seal,
+          let opened = try? run.sealer.open(
+            framed: buffer, of: stored, start..<(start + blockSize), block: run.first + UInt64(position), seal: seal)
         else {
           try requireMoved(run, position, pin)
           return done
+        }
+        opened.withPlaintext { plaintext in
+          UnsafeMutableRawBufferPointer(rebasing: target[done..<(done + count)])
+            .copyMemory(from: UnsafeRawBufferPointer(rebasing: plaintext[within..<(within + count)]))
         }
         done += count
         within = 0
       }
       return done
-    }
-  }
-
-  /// `false` where the slot does not hold the block.
-  private func open(
-    _ run: StoredRun, _ position: Int, _ ciphertext: UnsafeRawBufferPointer, from within: Int,
-    into target: UnsafeMutableRawBufferPointer
-  ) throws -> Bool {
-    guard let seal = run[position]?.seal else { return false }
-    let block = run.first + UInt64(position)
-    if target.count == ciphertext.count {
-      do { try run.sealer.open(ciphertext, block: block, seal: seal, into: target) } catch { return false }
-      return true
-    }
-    return vault.files.buffers.withPlaintext(ciphertext.count) { whole in
-      do { try run.sealer.open(ciphertext, block: block, seal: seal, into: whole) } catch { return false }
-      target.copyMemory(from: UnsafeRawBufferPointer(rebasing: whole[within..<(within + target.count)]))
-      return true
     }
   }
 
@@ -193,5 +187,16 @@ extension FileNode {
       return entry(block, in: page, pin) == run[position]
     }
     if isSame { throw VaultError.damaged(what: "a block of a file's content") }
+  }
+}
+
+extension BlockSealer {
+  /// Opens one block of a run that was read with one call: in its place where it is alone, else from there.
+  fileprivate func open(
+    framed buffer: UnsafeMutableRawBufferPointer, of stored: UnsafeMutableRawBufferPointer, _ range: Range<Int>,
+    block: UInt64, seal: BlockSeal
+  ) throws -> OpenedBlock {
+    if range.count == stored.count { return try open(framed: buffer, block: block, seal: seal) }
+    return try open(UnsafeRawBufferPointer(rebasing: stored[range]), block: block, seal: seal)
   }
 }

@@ -154,6 +154,14 @@ extension FileNode {
     let taken = state.withLock { _ in slots.take(upTo: UInt64(count)) }
     let blockSize = object.blockSize
     do {
+      if taken.count == 1 {
+        let next = block(0)
+        let sealed = try next.sealer.seal(next.plaintext, block: next.index)
+        try sealed.withCiphertext { ciphertext in
+          try object.file.writeAll(ciphertext, at: taken.lowerBound << object.exponent)
+        }
+        return (taken, [sealed.seal])
+      }
       return try vault.files.buffers.withCiphertext(taken.count * blockSize) { ciphertext in
         var seals: [BlockSeal] = []
         seals.reserveCapacity(taken.count)

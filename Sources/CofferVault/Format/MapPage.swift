@@ -15,28 +15,36 @@ struct MapPage: Equatable, Sendable {
 
   let inode: InodeNumber
   let index: UInt64
-  /// Nil is a hole: zeros that were never written.
+  /// Nil is a hole: zeros that were never written. Behind the last block that is stored there are only holes.
   var blocks: [Block?]
 
-  static func capacity(at index: UInt64, blockCount: UInt64) -> Int {
-    Int(min(VaultFormat.blocksPerPage, blockCount - index * VaultFormat.blocksPerPage))
-  }
+  private static let headerByteCount = 18
+  private static let entryByteCount = 8 + BlockSeal.byteCount
 
   static func pageCount(blockCount: UInt64) -> UInt64 {
     (blockCount + VaultFormat.blocksPerPage - 1) / VaultFormat.blocksPerPage
   }
 
   func encoded() -> [UInt8] {
-    var writer = ByteWriter()
-    writer.write(inode.value)
-    writer.write(index)
-    writer.write(UInt16(blocks.count))
-    for block in blocks {
-      // 0 is a hole, so slots are stored one higher.
-      writer.write(block.map { $0.slot + 1 } ?? 0)
-      writer.write(fixed: block?.seal.bytes ?? [UInt8](repeating: 0, count: BlockSeal.byteCount))
+    let byteCount = Self.headerByteCount + blocks.count * Self.entryByteCount
+    return [UInt8](unsafeUninitializedCapacity: byteCount) { storage, initialized in
+      let bytes = UnsafeMutableRawBufferPointer(storage)
+      bytes.storeBytes(of: inode.value.bigEndian, toByteOffset: 0, as: UInt64.self)
+      bytes.storeBytes(of: index.bigEndian, toByteOffset: 8, as: UInt64.self)
+      bytes.storeBytes(of: UInt16(blocks.count).bigEndian, toByteOffset: 16, as: UInt16.self)
+      for (position, block) in blocks.enumerated() {
+        let start = Self.headerByteCount + position * Self.entryByteCount
+        let entry = UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + Self.entryByteCount)])
+        guard let block else {
+          entry.initializeMemory(as: UInt8.self, repeating: 0)
+          continue
+        }
+        // 0 is a hole, so slots are stored one higher.
+        entry.storeBytes(of: (block.slot + 1).bigEndian, as: UInt64.self)
+        block.seal.write(to: UnsafeMutableRawBufferPointer(rebasing: entry[8...]))
+      }
+      initialized = byteCount
     }
-    return writer.bytes
   }
 
   init(inode: InodeNumber, index: UInt64, blocks: [Block?]) {
@@ -50,18 +58,21 @@ struct MapPage: Equatable, Sendable {
     guard try reader.read(UInt64.self) == inode.value, try reader.read(UInt64.self) == index else {
       throw MalformedBytes()
     }
-    let count = try reader.read(UInt16.self)
-    guard count <= VaultFormat.blocksPerPage else { throw MalformedBytes() }
+    let count = Int(try reader.read(UInt16.self))
+    guard count <= VaultFormat.blocksPerPage, reader.remaining == count * Self.entryByteCount else {
+      throw MalformedBytes()
+    }
     self.inode = inode
     self.index = index
     blocks = []
-    for _ in 0..<count {
+    blocks.reserveCapacity(Int(VaultFormat.blocksPerPage))
+    for position in 0..<count {
       let slot = try reader.read(UInt64.self)
-      guard let seal = BlockSeal(bytes: try reader.read(fixed: BlockSeal.byteCount)), slot <= 1 << 50 else {
-        throw MalformedBytes()
-      }
+      let start = Self.headerByteCount + position * Self.entryByteCount + 8
+      guard let seal = BlockSeal(bytes: bytes[start..<(start + BlockSeal.byteCount)]), slot <= VaultFormat.slotLimit
+      else { throw MalformedBytes() }
+      try reader.skip(BlockSeal.byteCount)
       blocks.append(slot == 0 ? nil : Block(slot: slot - 1, seal: seal))
     }
-    try reader.finish()
   }
 }
