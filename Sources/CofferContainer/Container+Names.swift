@@ -19,6 +19,16 @@ extension Container {
     }
   }
 
+  /// Makes a symbolic link, in place of anything but a folder where `replacing`. It need not lead anywhere.
+  public func makeSymbolicLink(at path: VaultPath, to target: [UInt8], replacing: Bool = false) throws {
+    try ContainerError.catching { _ = try vault.makeSymbolicLink(at: path, to: target, replacing: replacing) }
+  }
+
+  /// What the symbolic link at `path` points with.
+  public func readLink(at path: VaultPath) throws -> [UInt8] {
+    try ContainerError.catching { try vault.readLink(at: path) }
+  }
+
   /// Gives a file or folder another name, in place of a file or empty folder that has it where `replacing`.
   public func rename(_ old: VaultPath, to new: VaultPath, replacing: Bool = true) throws {
     try ContainerError.catching { try vault.rename(old, to: new, replacing: replacing) }

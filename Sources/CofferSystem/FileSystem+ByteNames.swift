@@ -51,6 +51,31 @@ extension FileSystem {
     observeRename(old, new, directory, directory)
   }
 
+  /// What a symbolic link points with; up to 4,095 bytes. Throws EINVAL where `name` is no link.
+  public func readLink(_ name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) -> [UInt8] {
+    try faults?.willCall(.read)
+    let limit = 4096
+    var target = [UInt8](repeating: 0, count: limit)
+    let count = target.withUnsafeMutableBytes { target in
+      Self.withName(name) {
+        CInt(readlinkat(directory.number, $0, target.bindMemory(to: CChar.self).baseAddress!, limit))
+      }
+    }
+    guard count >= 0 else { throw .last("readlink") }
+    guard count < limit else { throw SystemError(code: ENAMETOOLONG, call: "readlink") }
+    return Array(target.prefix(Int(count)))
+  }
+
+  /// Makes a symbolic link; `false` when the name is taken already.
+  public func makeSymbolicLink(
+    _ name: String, to target: [UInt8], in directory: OwnedDescriptor
+  ) throws(SystemError) -> Bool {
+    try faults?.willCall(.open)
+    if Self.withName(target, { symlinkat($0, directory.number, name) }) == 0 { return true }
+    if errno == EEXIST { return false }
+    throw .last("symlink")
+  }
+
   /// What `name` is, without following a symbolic link; nil when nothing is there.
   public func status(of name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) -> FileStatus? {
     var value = stat()

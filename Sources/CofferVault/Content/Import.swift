@@ -121,11 +121,7 @@ extension Vault {
       owner: .process, modified: source.modified ?? now, now: now, byteCount: byteCount,
       wrappedKey: try keys.classKeys.wrap(cipher.key, for: parent.protection), keyCommitment: cipher.key.commitment,
       content: content)
-    let replaced = try session.entry(name, in: parent.number)
-    if let replaced { try dropName(of: session.inode(replaced.inode), at: now, session) }
-    try session.adjust(parent.number, by: replaced == nil ? 1 : 0, at: now)
-    try session.store(inode)
-    try session.link(Entry(name: name, inode: number, kind: .file), in: parent.number)
+    try insert(inode, as: name, in: parent.number, replacing: replacing, session)
     return FileAttributes(inode)
   }
 }

@@ -117,6 +117,7 @@ struct Inode: Sendable {
     default: throw MalformedBytes()
     }
     try reader.finish()
+    if case .directory(let folder) = content, folder.folderCount > folder.entryCount { throw MalformedBytes() }
     guard content.fits(kind), byteCount <= VaultFormat.fileSizeLimit else { throw MalformedBytes() }
     if case .inline = content, byteCount > UInt64(VaultFormat.inlineLimit) { throw MalformedBytes() }
     if case .object(let object, let slots) = content {
@@ -186,7 +187,7 @@ extension FileAttributes {
     var storedByteCount: UInt64 = 0
     var linkCount = inode.linkCount
     switch inode.content {
-    case .directory(let folder): linkCount = 2 + UInt32(clamping: folder.folderCount)
+    case .directory(let folder): linkCount = UInt32(clamping: 2 &+ folder.folderCount)
     case .inline: storedByteCount = byteCount
     case .object(let object, let slots): storedByteCount = slots.used << object.blockSizeExponent
     case .symbolicLink(let target): byteCount = UInt64(target.count)

@@ -188,7 +188,7 @@ final class IndexSession {
         id.kind == kind && id.key.high == prefix.high && (last.map { $0 < id.key } ?? true)
           && (isEnd || keys.last.map { id.key <= $0 } ?? false)
       }
-      var values = try keys.last.map { try stored.values(kind, after: last, through: $0) } ?? [:]
+      var values = try keys.last.map { try stored.values(kind, after: last, through: $0, count: keys.count) } ?? [:]
       for (id, row) in changed { values[id.key] = row.record?.encoded }
       if isEnd || !values.isEmpty { return values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
       last = keys.last

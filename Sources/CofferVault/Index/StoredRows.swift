@@ -87,11 +87,10 @@ final class StoredRows {
     return verified.rows(kind.table, prefix: prefix, after: last, limit: limit).map(\.key)
   }
 
-  /// The opened values of all rows from after `first` up to and with `last`, which begin with the same prefix.
-  func values(_ kind: RecordKind, after first: RowKey?, through last: RowKey) throws -> [RowKey: [UInt8]] {
+  /// The opened values of the `count` rows from after `first` up to and with `last`, which begin with the same prefix.
+  func values(_ kind: RecordKind, after first: RowKey?, through last: RowKey, count: Int) throws -> [RowKey: [UInt8]] {
     let lower = first?.bytes ?? last.high.bigEndianBytes
-    let expected = verified.rows(kind.table, prefix: RowPrefix(high: last.high), after: first, limit: .max)
-      .prefix { $0.key <= last }
+    let expected = verified.rows(kind.table, prefix: RowPrefix(high: last.high), after: first, limit: count)
     var result: [RowKey: [UInt8]] = [:]
     var position = 0
     try lower.withUnsafeBytes { lower in

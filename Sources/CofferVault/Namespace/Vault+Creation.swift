@@ -37,13 +37,15 @@ extension Vault {
     }
   }
 
-  /// Makes a symbolic link at `path`, as above.
+  /// Makes a symbolic link at `path`, as above; in place of anything but a folder where `replacing`.
   @discardableResult
-  public func makeSymbolicLink(at path: VaultPath, to target: [UInt8]) throws(VaultError) -> FileAttributes {
+  public func makeSymbolicLink(
+    at path: VaultPath, to target: [UInt8], replacing: Bool = false
+  ) throws(VaultError) -> FileAttributes {
     try change { session in
       let (parent, name) = try session.place(of: path)
       let inode = try newLink(to: target, NewNode(permissions: 0o777), in: parent, session)
-      try insert(inode, as: name, in: parent.number, session)
+      try insert(inode, as: name, in: parent.number, replacing: replacing, session)
       return attributes(of: inode, session)
     }
   }
@@ -123,11 +125,19 @@ extension Vault {
       owner: node.owner, modified: now, now: now, content: content)
   }
 
-  /// Stores a new inode under a name that must be free.
-  func insert(_ inode: Inode, as name: [UInt8], in parent: InodeNumber, _ session: IndexSession) throws {
-    guard try session.entry(name, in: parent) == nil else { throw VaultError.exists }
+  /// Stores a new inode under a name that must be free, or where `replacing` may be that of anything but a folder.
+  func insert(
+    _ inode: Inode, as name: [UInt8], in parent: InodeNumber, replacing: Bool = false, _ session: IndexSession
+  ) throws {
+    let present = try session.entry(name, in: parent)
+    if let present {
+      guard replacing else { throw VaultError.exists }
+      guard present.kind != .directory else { throw VaultError.isADirectory }
+      try dropName(of: session.inode(present.inode), at: inode.changed, session)
+    }
     try session.store(inode)
     try session.link(Entry(name: name, inode: inode.number, kind: inode.kind), in: parent)
-    try session.adjust(parent, by: 1, folders: inode.kind == .directory ? 1 : 0, at: inode.changed)
+    let folders: Int64 = inode.kind == .directory ? 1 : 0
+    try session.adjust(parent, by: present == nil ? 1 : 0, folders: folders, at: inode.changed)
   }
 }

@@ -2,17 +2,30 @@ internal import CofferContainer
 internal import CofferFiles
 internal import CofferSystem
 
-/// Writes files and new folders of a container to the system: each under a temporary name until it is complete.
-struct Export {
-  let container: Container
-  let files: FileSystem
+/// Writes files, links and new folders of a container to the system: each under a temporary name until it is complete.
+/// No link is followed on the way, whoever made it.
+final class Export {
+  private let container: Container
+  private let files: FileSystem
+  /// Fifos and sockets that were passed over: they are names without content.
+  private(set) var skipped = 0
+
+  init(container: Container, files: FileSystem) {
+    self.container = container
+    self.files = files
+  }
 
   /// Writes `path` as `name` into `folder`. The root folder has no name: its entries go into `folder` itself.
   func write(_ path: VaultPath, named name: [UInt8]?, in folder: OwnedDescriptor, recursive: Bool) throws {
     let attributes = try container.attributes(at: path)
-    if attributes.kind == .file {
-      guard let name else { throw Failure.usage("a file needs a name") }
-      return try writeFile(path, named: name, in: folder)
+    switch (attributes.kind, name) {
+    case (.file, let name?): return try writeFile(path, named: name, in: folder)
+    case (.symbolicLink, let name?): return try writeLink(path, named: name, in: folder)
+    case (.fifo, _), (.socket, _):
+      skipped += 1
+      return
+    case (.file, nil), (.symbolicLink, nil): throw Failure.usage("a file needs a name")
+    case (.directory, _): break
     }
     guard recursive else { throw Failure.usage("it is a folder; use -r") }
     guard let name else { return try writeEntries(of: path, nil, in: folder) }
@@ -44,11 +57,31 @@ struct Export {
 
   private static func temporaryName() -> String { ".coffer-\(Randomness.bytes(8).hexadecimal)" }
 
-  private func writeFile(_ path: VaultPath, named name: [UInt8], in folder: OwnedDescriptor) throws {
-    let copy = try container.openForSaving(path)
+  private func writeLink(_ path: VaultPath, named name: [UInt8], in folder: OwnedDescriptor) throws {
+    let target = try container.readLink(at: path)
+    try refuseFolder(name, in: folder)
+    let temporary = Self.temporaryName()
+    guard try files.makeSymbolicLink(temporary, to: target, in: folder) else {
+      throw Failure.cannotCreate("the destination has a file of the same temporary name")
+    }
+    do {
+      try files.rename(temporary, to: name, in: folder)
+      try folder.sync()
+    } catch {
+      _ = try? files.unlink(temporary, in: folder)
+      throw error
+    }
+  }
+
+  private func refuseFolder(_ name: [UInt8], in folder: OwnedDescriptor) throws {
     if let present = try files.status(of: name, in: folder), present.kind == .directory {
       throw Failure.cannotCreate("the destination has a folder of the same name")
     }
+  }
+
+  private func writeFile(_ path: VaultPath, named name: [UInt8], in folder: OwnedDescriptor) throws {
+    let copy = try container.openForSaving(path)
+    try refuseFolder(name, in: folder)
     let temporary = Self.temporaryName()
     do {
       let file = try files.open(temporary, [.readWrite, .createNew], permissions: 0o600, in: folder)

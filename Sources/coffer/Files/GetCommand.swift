@@ -66,6 +66,9 @@ struct GetCommand: ParsableCommand {
             recursive: recursive)
         }
       }
+      if export.skipped > 0 {
+        throw Failure.cannotCreate("\(export.skipped) item(s) were not written: fifos and sockets have no content")
+      }
     }
   }
 

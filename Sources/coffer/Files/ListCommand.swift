@@ -10,7 +10,7 @@ struct ListCommand: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  @Flag(name: .customShort("l"), help: "Permissions, size and time of change.")
+  @Flag(name: .customShort("l"), help: "Kind, permissions, names, owner, size, time of change, and where links point.")
   var long = false
 
   @Flag(name: .customShort("R"), help: "Folders with everything in them.")
@@ -24,15 +24,15 @@ struct ListCommand: ParsableCommand {
       let path = try VaultPath(argument: self.path)
       let attributes = try container.attributes(at: path)
       var items: [Item] = []
-      if attributes.kind == .file, let name = path.lastName {
-        items = [Item(path: name, attributes: attributes)]
+      if attributes.kind != .directory, let name = path.lastName {
+        items = [try Item(path: name, attributes: attributes, at: path, container)]
       } else {
         try collect(path, prefix: [], container, into: &items)
       }
       if options.json { return try Output.json(items.map(ItemDescription.init)) }
       for item in items {
         let slash = item.attributes.kind == .directory ? "/" : ""
-        Output.name(long ? ItemDescription(item).prefix : "", item.path, suffix: slash)
+        Output.name(long ? ItemDescription(item).prefix : "", item.path + (long ? item.arrow : []), suffix: slash)
       }
     }
   }
@@ -42,10 +42,11 @@ struct ListCommand: ParsableCommand {
   ) throws {
     let entries = try container.list(path).sorted { $0.name.lexicographicallyPrecedes($1.name) }
     for entry in entries {
-      items.append(Item(path: prefix + entry.name, attributes: entry.attributes))
+      let inner = try path.appending(entry.name)
+      items.append(try Item(path: prefix + entry.name, attributes: entry.attributes, at: inner, container))
       if recursive, entry.attributes.kind == .directory {
         try collect(
-          path.appending(entry.name), prefix: prefix + entry.name + [UInt8(ascii: "/")], container, into: &items)
+          inner, prefix: prefix + entry.name + [UInt8(ascii: "/")], container, into: &items)
       }
     }
   }
@@ -64,13 +65,17 @@ struct StatCommand: ParsableCommand {
   func run() throws {
     try options.withContainer { container in
       let path = try VaultPath(argument: self.path)
-      let item = Item(path: path.lastName ?? [UInt8(ascii: "/")], attributes: try container.attributes(at: path))
+      let item = try Item(
+        path: path.lastName ?? [UInt8(ascii: "/")], attributes: container.attributes(at: path), at: path, container)
       let description = ItemDescription(item)
       if options.json { return try Output.json(description) }
       Output.name("name        ", item.path)
       Output.line("kind        \(description.kind)")
+      if let target = item.target { Output.name("target      ", target) }
       Output.line("size        \(description.size)")
       Output.line("permissions \(description.permissions)")
+      Output.line("owner       \(description.user):\(description.group)")
+      Output.line("links       \(description.links)")
       Output.line("modified    \(description.modified)")
       Output.line("protection  \(description.protection)")
     }
@@ -81,6 +86,16 @@ struct StatCommand: ParsableCommand {
 struct Item {
   let path: [UInt8]
   let attributes: FileAttributes
+  /// Where a symbolic link points.
+  let target: [UInt8]?
+
+  init(path: [UInt8], attributes: FileAttributes, at place: VaultPath, _ container: Container) throws {
+    self.path = path
+    self.attributes = attributes
+    target = attributes.kind == .symbolicLink ? try container.readLink(at: place) : nil
+  }
+
+  var arrow: [UInt8] { target.map { Array(" -> ".utf8) + $0 } ?? [] }
 }
 
 /// A listed item in text.
@@ -89,15 +104,34 @@ struct ItemDescription: Encodable {
   /// The name's bytes in hexadecimal digits, where they are not UTF-8.
   let nameBytes: String?
   let kind: String
+  /// Where a symbolic link points, and the bytes in hexadecimal digits where they are not UTF-8.
+  let target: String?
+  let targetBytes: String?
   let size: UInt64
   let permissions: String
+  let user: UInt32
+  let group: UInt32
+  let links: UInt32
   let modified: String
   let protection: String
 
   init(_ item: Item) {
     name = String(decoding: item.path, as: UTF8.self)
     nameBytes = Array(name.utf8) == item.path ? nil : item.path.hexadecimal
-    kind = item.attributes.kind == .directory ? "folder" : "file"
+    kind =
+      switch item.attributes.kind {
+      case .file: "file"
+      case .directory: "folder"
+      case .symbolicLink: "link"
+      case .fifo: "fifo"
+      case .socket: "socket"
+      }
+    let target = item.target.map { String(decoding: $0, as: UTF8.self) }
+    self.target = target
+    targetBytes = item.target.flatMap { bytes in target.map { Array($0.utf8) } == bytes ? nil : bytes.hexadecimal }
+    user = item.attributes.owner.user
+    group = item.attributes.owner.group
+    links = item.attributes.linkCount
     size = item.attributes.byteCount
     permissions = "0" + String(item.attributes.permissions, radix: 8)
     let seconds = Double(item.attributes.modified.seconds)
@@ -114,6 +148,14 @@ struct ItemDescription: Encodable {
   /// What stands before the name in a long listing.
   var prefix: String {
     let padded = String(repeating: " ", count: max(0, 14 - String(size).count)) + String(size)
-    return "\(kind == "folder" ? "d" : "-") \(permissions) \(padded) \(modified) "
+    let letter =
+      switch kind {
+      case "folder": "d"
+      case "link": "l"
+      case "fifo": "p"
+      case "socket": "s"
+      default: "-"
+      }
+    return "\(letter) \(permissions) \(links) \(user):\(group) \(padded) \(modified) "
   }
 }

@@ -74,7 +74,9 @@ struct RemoveCommand: ParsableCommand {
           try container.removeRecursively(path, control: TransferControl(isCancelled: { Interrupts.wasInterrupted }))
           continue
         }
-        guard try container.attributes(at: path).kind == .file else { throw Failure.usage("it is a folder; use -r") }
+        guard try container.attributes(at: path).kind != .directory else {
+          throw Failure.usage("it is a folder; use -r")
+        }
         try container.remove(path)
       }
     }

@@ -66,7 +66,7 @@ struct PutCommand: ParsableCommand {
       try container.commit()
       if tree.skipped > 0 {
         throw Failure.cannotCreate(
-          "\(tree.skipped) item(s) were not stored: only files and folders can be, not links or devices")
+          "\(tree.skipped) item(s) were not stored: only files, folders and symbolic links can be")
       }
     }
   }

@@ -6,7 +6,7 @@ internal import CofferSystem
 final class TreeImport {
   private let container: Container
   private let files = FileSystem()
-  /// Links, devices and the like that were passed over.
+  /// Fifos, devices and the like that were passed over.
   private(set) var skipped = 0
 
   init(container: Container) { self.container = container }
@@ -52,7 +52,9 @@ final class TreeImport {
       case .file:
         let file = try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: folder)
         try store(file, file.status(), at: path)
-      case .symbolicLink, .other: skipped += 1
+      case .symbolicLink:
+        try container.makeSymbolicLink(at: path, to: files.readLink(name, in: folder), replacing: true)
+      case .other: skipped += 1
       }
     }
   }
