@@ -16,10 +16,11 @@ soak: ## Tries crashes, kills, changed bytes and pages for MINUTES (60), with ne
 	@Scripts/install-dependencies
 	@Scripts/soak $(MINUTES)
 
-bench: ## Measures put and get beside cp and age, and stores the table
+bench: ## Measures put and get beside cp and age, and the engine; stores the tables
 	@Scripts/install-dependencies --bench
 	@Scripts/build
 	@Scripts/bench
+	@Scripts/bench-engine
 
 lint: ## Checks the style of the sources
 	@Scripts/lint

@@ -4,6 +4,9 @@ internal import CCoffer
 public enum AllocatorTuning {
   /// The cipher's library takes two buffers for each block and gives them back. By default the C library returns them to
   /// the system each time in threads, and maps each one of 128 KiB and more anew; the next one is then zeroed page by
-  /// page again. That costs as much as the cipher for a block of 64 KiB, and ten times as much for a larger one.
-  public static func keepFreedBlocks() { coffer_keep_freed_memory(4 << 20, 2 << 20) }
+  /// page again. That costs as much as the cipher for a block of 64 KiB, and ten times as much for one of 256 KiB.
+  ///
+  /// Blocks up to 256 KiB are served. Above that the transfers' own buffers would be kept as well, in each thread's area:
+  /// four MiB more at the peak.
+  public static func keepFreedBlocks() { coffer_keep_freed_memory(4 << 20, 400 << 10) }
 }

@@ -28,6 +28,12 @@ struct Command {
   private static let measurements: [String: @Sendable (inout Options) throws -> Void] = [
     "calls": CallCosts.measure,
     "sealing": BlockSealingSpeed.measure,
+    "transfer": TransferSpeed.measure,
+    "small-files": SmallFiles.measure,
+    "opening": OpeningTime.measure,
+    "memory": StreamingMemory.measure,
+    "random-access": RandomAccess.measure,
+    "block-sizes": BlockSizes.measure,
   ]
 
   private static func fail(_ code: Int32, _ message: String) -> Never {
