@@ -101,19 +101,22 @@ final class Verifier {
   private func walk() throws {
     // A stack of its own: a tree may be deeper than the thread's.
     var folders = [(InodeNumber.rootFolder, VaultPath.root)]
-    _ = try step(.root) {
+    let isRootGood = try step(.root) {
       let root = try vault.index.read { try $0.inode(.rootFolder) }
       reachedRecordCount += 1
       report.folderCount += 1
-      report.intactCount += 1
       try countAttributes(of: root)
     }
-    while let (folder, path) = folders.popLast() { try read(folder, path, &folders) }
+    // What the root folder holds may be readable also where its own record is not.
+    while let (folder, path) = folders.popLast() {
+      let isGood = try read(folder, path, &folders)
+      if isGood, isRootGood || folder != .rootFolder { report.intactCount += 1 }
+    }
   }
 
   private func read(
     _ folder: InodeNumber, _ path: VaultPath, _ folders: inout [(InodeNumber, VaultPath)]
-  ) throws {
+  ) throws -> Bool {
     var cookie: UInt64?
     var entryCount: UInt64 = 0
     var folderCount: UInt64 = 0
@@ -122,10 +125,7 @@ final class Verifier {
       let isGood = try step(path) {
         entries = try vault.index.read { try $0.entries(of: folder, after: cookie, limit: 256) }
       }
-      guard isGood else {
-        report.intactCount -= 1
-        return
-      }
+      guard isGood else { return false }
       guard let last = entries.last else { break }
       cookie = last.cookie
       for (entry, _) in entries {
@@ -138,7 +138,7 @@ final class Verifier {
         if state.nameCount.isMultiple(of: 256) { progress(state) }
       }
     }
-    let isGood = try step(path) {
+    return try step(path) {
       guard case .directory(let content) = try vault.index.read({ try $0.inode(folder) }).content else {
         throw VaultError.notADirectory
       }
@@ -146,7 +146,6 @@ final class Verifier {
         throw VaultError.damaged(what: "the number of a folder's names")
       }
     }
-    if !isGood { report.intactCount -= 1 }
   }
 
   /// Returns whether there is a folder to be read.
@@ -173,7 +172,8 @@ final class Verifier {
       case .symbolicLink, .special: report.otherCount += 1
       }
     }
-    if isGood, !isKnown, report.damageCount == damageCount { report.intactCount += 1 }
+    // A folder is counted when its names are read.
+    if isGood, !isKnown, !isFolder, report.damageCount == damageCount { report.intactCount += 1 }
     return isFolder && isGood
   }
 
