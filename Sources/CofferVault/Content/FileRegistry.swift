@@ -114,7 +114,11 @@ final class FileRegistry: Sendable {
       if let entry = state.entries[inode], entry.users > 0 {
         state.entries[inode]?.isUnlinked = true
       } else {
-        if let entry = state.entries[inode] { state.forget(entry.node) }
+        if let entry = state.entries[inode] {
+          // Somebody may be about to join it.
+          entry.node.isGone.store(true, ordering: .releasing)
+          state.forget(entry.node)
+        }
         if !isRemoved { state.removals.append(inode) }
       }
     }
