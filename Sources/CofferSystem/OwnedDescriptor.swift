@@ -174,7 +174,10 @@ public final class OwnedDescriptor: Sendable {
       throw SystemError(code: EFBIG, call: "fallocate")
     }
     while true {
-      if coffer_punch_hole(number, offset, count) == 0 { return true }
+      if coffer_punch_hole(number, offset, count) == 0 {
+        faults?.observe(.punch(number, range: UInt64(offset)..<UInt64(offset + count)))
+        return true
+      }
       if errno == EOPNOTSUPP || errno == ENOTSUP || errno == ENOSYS { return false }
       if errno != EINTR { throw .last("fallocate") }
     }

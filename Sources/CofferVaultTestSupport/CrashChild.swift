@@ -9,7 +9,8 @@ public enum CrashChild {
     guard arguments.count == 4, let seed = UInt64(arguments[3]) else { throw MalformedBytes() }
     let open = {
       try Vault.open(
-        at: arguments[0], keyStore: FileKeyStore(path: arguments[1]), passcode: { TestVault.passcode })
+        at: arguments[0], keyStore: FileKeyStore(path: arguments[1]), passcode: { TestVault.passcode },
+        options: TestVault.options)
     }
     var run = try WorkloadRun(scratch: arguments[2], open: open)
     var workload = VaultWorkload(seed: seed, from: try ExpectedVault(reading: run.vault), sizes: .large)

@@ -15,6 +15,10 @@ public enum VaultChange: Sendable {
   /// Two files get each other's names.
   case exchange(path: String, with: String)
   case setAttribute(path: String, name: String, to: [UInt8]?)
+  /// Within a file or behind its end.
+  case write(path: String, offset: Int, bytes: [UInt8])
+  case truncate(path: String, byteCount: Int)
+  case punch(path: String, range: Range<Int>)
   case set(setting: String, to: [UInt8]?)
   /// A reader holds the present version of a file from now on.
   case hold(path: String)
@@ -49,11 +53,20 @@ public enum VaultChange: Sendable {
       (expected.nodes[one], expected.nodes[two]) = (expected.nodes[two], expected.nodes[one])
       (expected.identities[one], expected.identities[two]) = (expected.identities[two], expected.identities[one])
     case .setAttribute(let path, let name, let value):
-      let identity = expected.identities[path]
-      for (path, found) in expected.identities where found == identity {
-        guard case .file(let bytes, let permissions, var attributes) = expected.nodes[path] else { continue }
-        attributes[name] = value
-        expected.nodes[path] = .file(bytes, permissions: permissions, attributes: attributes)
+      expected.changeFile(path) { _, attributes in attributes[name] = value }
+    case .write(let path, let offset, let new):
+      expected.changeFile(path) { bytes, _ in
+        bytes += [UInt8](repeating: 0, count: max(0, offset + new.count - bytes.count))
+        bytes.replaceSubrange(offset..<(offset + new.count), with: new)
+      }
+    case .truncate(let path, let count):
+      expected.changeFile(path) { bytes, _ in
+        bytes = Array(bytes.prefix(count)) + [UInt8](repeating: 0, count: max(0, count - bytes.count))
+      }
+    case .punch(let path, let range):
+      expected.changeFile(path) { bytes, _ in
+        let inside = range.clamped(to: 0..<bytes.count)
+        bytes.replaceSubrange(inside, with: repeatElement(0, count: inside.count))
       }
     case .set(let name, let value): expected.settings[name] = value
     case .hold, .release: break
@@ -84,6 +97,13 @@ public enum VaultChange: Sendable {
       } else {
         try vault.removeExtendedAttribute(Array(name.utf8), of: number)
       }
+    case .write(let path, let offset, let bytes):
+      try Self.withFile(path, vault) { file in
+        try bytes.withUnsafeBytes { raw in Result { try file.write(raw, at: UInt64(offset)) } }.get()
+      }
+    case .truncate(let path, let count): try Self.withFile(path, vault) { try $0.truncate(to: UInt64(count)) }
+    case .punch(let path, let range):
+      try Self.withFile(path, vault) { try $0.punchHole(UInt64(range.lowerBound)..<UInt64(range.upperBound)) }
     case .set(let name, let value): try vault.setSetting(name, to: value)
     case .hold(let path): readers.append(try vault.snapshot(of: VaultPath(path)))
     case .release: if !readers.isEmpty { readers.removeFirst() }
@@ -91,6 +111,24 @@ public enum VaultChange: Sendable {
   }
 }
 
+extension VaultChange {
+  private static func withFile(_ path: String, _ vault: Vault, _ body: (OpenFile) throws -> Void) throws {
+    let file = try vault.open(VaultPath(path), .writing)
+    try body(file)
+    try file.close()
+  }
+}
+
 extension ExpectedVault {
+  /// Changes a file under all of its names.
+  fileprivate mutating func changeFile(_ path: String, _ body: (inout [UInt8], inout [String: [UInt8]]) -> Void) {
+    let identity = identities[path]
+    for (path, found) in identities where found == identity {
+      guard case .file(var bytes, let permissions, var attributes) = nodes[path] else { continue }
+      body(&bytes, &attributes)
+      nodes[path] = .file(bytes, permissions: permissions, attributes: attributes)
+    }
+  }
+
   fileprivate var newIdentity: UInt64 { (identities.values.max() ?? 0) + 1 }
 }

@@ -54,7 +54,7 @@ public struct VaultWorkload: Sendable {
 
   private mutating func nextChange() -> VaultChange {
     while true {
-      switch Int.random(in: 0..<27, using: &generator) {
+      switch Int.random(in: 0..<34, using: &generator) {
       case 0..<8:
         let path = newPath()
         if expected.nodes[path] == .folder { continue }
@@ -97,6 +97,15 @@ public struct VaultWorkload: Sendable {
         let name = "user.\(Int.random(in: 0..<3, using: &generator))"
         if attributes[name] != nil, generator.once(in: 2) { return .setAttribute(path: path, name: name, to: nil) }
         return .setAttribute(path: path, name: name, to: generator.bytes(40))
+      case 25..<31:
+        guard let path = anyFile(), case .file(let bytes, _, _) = expected.nodes[path] else { continue }
+        let place = Int.random(in: 0...(bytes.count + (generator.once(in: 4) ? 30_000 : 0)), using: &generator)
+        let count = sizes.choices.randomElement(using: &generator) ?? 0
+        switch Int.random(in: 0..<6, using: &generator) {
+        case 0: return .truncate(path: path, byteCount: place)
+        case 1: return .punch(path: path, range: place..<(place + count))
+        default: return .write(path: path, offset: place, bytes: generator.bytes(min(count, 20_000)))
+        }
       default: return .release
       }
     }

@@ -31,7 +31,7 @@ struct RecordedRun {
     let vault = try Vault.create(
       at: folder("disk/vault"), keyStore: FileKeyStore(path: folder("disk/keys"), files: files),
       passcode: TestVault.passcode, derivation: derivation, files: files, time: opener.time,
-      options: CrashedVault.options)
+      options: TestVault.options)
     recorder.mark(.durable(state: 0))
     try vault.close()
 
@@ -62,18 +62,11 @@ struct CrashedVault: Sendable {
   let key: SecretKey
   let time = SteppingTime()
 
-  /// Nothing commits by itself: a run is what its seed says.
-  static var options: VaultOptions {
-    var options = VaultOptions()
-    options.scheduler = IdleScheduler()
-    return options
-  }
-
   /// - Parameter folder: holds `vault` and `keys`.
   func open(_ folder: String, files: FileSystem = FileSystem()) throws -> Vault {
     try Vault.open(
       at: folder + "/vault", keyStore: FileKeyStore(path: folder + "/keys", files: files), files: files,
-      time: time, options: Self.options
+      time: time, options: TestVault.options
     ) { _ in key }
   }
 }
@@ -86,10 +79,6 @@ final class SteppingTime: TimeSource {
     let (seconds, rest) = tenths.wrappingAdd(1, ordering: .relaxed).newValue.quotientAndRemainder(dividingBy: 10)
     return Timestamp(seconds: seconds, nanoseconds: UInt32(rest) * 100_000_000)
   }
-}
-
-struct IdleScheduler: Scheduler {
-  func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void) {}
 }
 
 /// A folder in memory where the system has one, because syncing thousands of crashed vaults would take hours.

@@ -63,8 +63,7 @@ struct StoredParser {
     case .bucket: { bytes, _ in Bucket.encode(try Bucket.decodePage(bytes)) }
     case .root: { bytes, _ in try RootRecord(decoding: bytes).encoded() }
     case .attribute: { ExtendedAttribute.encode(try ExtendedAttribute.decode($0, of: $1.inode), of: $1.inode) }
-    // No operation makes these yet.
-    case .mapDirectory: nil
+    case .mapDirectory: { try MapDirectory(decoding: $0, inode: $1.inode, index: 0).encoded(inode: $1.inode, index: 0) }
     }
   }
 
@@ -102,6 +101,10 @@ extension TamperedVault {
       for name in ["target", "small"] { try add(.entry, keys.entry(parent: docs, name: Array(name.utf8)), docs) }
       for file in files + [docs] { try add(.inode, keys.inode(file), file) }
       for file in files.prefix(2) { try add(.map, keys.mapPage(file, 0), file) }
+      for path in Self.sparse {
+        let file = try session.resolve(VaultPath(path)).number
+        try add(.mapDirectory, keys.mapDirectory(file, 0), file)
+      }
       for name in ["one", "two"] { try add(.setting, keys.setting(name), docs) }
       let object = ObjectReference(number: 3, blockSizeExponent: 12)
       let removal = PendingRemoval(inode: files[0], object: object)

@@ -138,6 +138,7 @@ extension TamperMatrix {
         switch part {
         case .record(.setting): .set(setting: "one", to: [9])
         case .record(.attribute): .setAttribute(path: "docs/target", name: "user.one", to: [9])
+        case .record(.mapDirectory): .write(path: "sparse", offset: 3 << 30, bytes: [9])
         case .record(.inode): .rename(path: "docs/target", to: "docs/elsewhere")
         default: .put(path: "docs/small", bytes: [9], permissions: 0o600)
         }

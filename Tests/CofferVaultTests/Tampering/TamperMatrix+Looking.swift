@@ -34,6 +34,9 @@ extension TamperMatrix {
           unread.insert(path)
         }
       }
+      for path in TamperedVault.sparse {
+        do { try readSparse(path, opened) } catch let error as VaultError { errors.append(text(error)) }
+      }
     } catch let error as VaultError {
       errors.append(text(error))
       unread = Set(vault.expected.nodes.keys)
@@ -44,6 +47,23 @@ extension TamperMatrix {
     }
     let rest = vault.expected.nodes.keys.filter { !needs($0, damage) }
     return .found(first, restIsRead: !rest.isEmpty && unread.isDisjoint(with: rest))
+  }
+
+  /// Finds both places with data, and reads them.
+  private func readSparse(_ path: String, _ opened: Vault) throws {
+    let file = try opened.open(VaultPath(path), .reading)
+    var place: UInt64 = 0
+    for number in 1...2 {
+      guard let next = try file.nextData(from: place), next == VaultChange.place(number) else {
+        throw Failure(description: "data in a sparse file is not found")
+      }
+      var bytes = [UInt8](repeating: 0, count: 100)
+      let count = try bytes.withUnsafeMutableBytes { raw in Result { try file.read(at: next, into: raw) } }.get()
+      guard count == 100, bytes == [UInt8](repeating: UInt8(number), count: 100) else {
+        throw Failure(description: "a sparse file is another's, or an older one")
+      }
+      place = next + (1 << 20)
+    }
   }
 
   private func read(_ path: String, _ node: ExpectedVault.Node, _ opened: Vault) throws {

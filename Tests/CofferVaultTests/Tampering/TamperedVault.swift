@@ -44,6 +44,9 @@ struct TamperedVault {
     }
   }
 
+  /// Files with so large holes that their maps have directories; beside what is expected.
+  static let sparse = ["sparse", "sparse too"]
+
   init(seed: UInt64) throws {
     folder = try MemoryFolder()
     let derivation = try TestVault.derivation()
@@ -53,7 +56,7 @@ struct TamperedVault {
     var generator = SeededGenerator(seed: seed)
     let vault = try Vault.create(
       at: disk + "/vault", keyStore: FileKeyStore(path: disk + "/keys"), passcode: TestVault.passcode,
-      derivation: derivation, options: CrashedVault.options)
+      derivation: derivation, options: TestVault.options)
     id = vault.id
     try FileKeyStore(path: disk + "/keys").write(TestVault.passcode, as: .enrolment, of: id)
     var readers: [FileSnapshot] = []
@@ -84,6 +87,7 @@ struct TamperedVault {
       .setAttribute(path: "docs/partner", name: "user.one", to: [2]),
       put("docs/second", 60), .set(setting: "one", to: [1]), .set(setting: "two", to: [2]),
     ])
+    for path in Self.sparse { try VaultChange.write(path, at: 1, making: true, in: vault) }
     try vault.close()
     try FileManager.default.copyItem(atPath: disk, toPath: folder("old"))
 
@@ -102,6 +106,8 @@ struct TamperedVault {
       .set(setting: "one", to: [3]), .set(setting: "two", to: [4]),
       put("docs/gone", 9000), put("docs/gone too", 9000),
     ])
+    for path in Self.sparse { try VaultChange.write(path, at: 2, making: false, in: again) }
+    try again.commit()
     try collect(again)
     try reapply([
       .hold(path: "docs/gone"), .hold(path: "docs/gone too"), .remove(path: "docs/gone"),
@@ -160,8 +166,8 @@ struct TamperedVault {
           case .root: [.init(.root, id: 1)]
           case .attribute:
             try ["target", "partner"].map { .init(kind, keys.attribute(try inode($0), name: Array("user.one".utf8))) }
-          // No operation makes these yet.
-          case .mapDirectory: []
+          case .mapDirectory:
+            try Self.sparse.map { .init(kind, keys.mapDirectory(try session.resolve(VaultPath($0)).number, 0)) }
           }
       }
       objects = try ["target", "partner"].compactMap { name in
@@ -220,5 +226,21 @@ extension TamperedVault {
   /// The rows that reading `path` needs; those of a folder's files too, because listing tells of them.
   func rows(of path: String) -> [RowReference] {
     rows.filter { $0.key == path || $0.key.hasPrefix(path + "/") }.flatMap(\.value)
+  }
+}
+
+extension VaultChange {
+  /// Where a sparse file has its data: far enough that a directory must tell of it.
+  static func place(_ number: Int) -> UInt64 { UInt64(number) << 30 }
+
+  fileprivate static func write(_ path: String, at number: Int, making: Bool, in vault: Vault) throws {
+    let file =
+      making
+      ? try vault.createFile(at: VaultPath(path), permissions: 0o600, exclusive: true)
+      : try vault.open(VaultPath(path), .writing)
+    try [UInt8](repeating: UInt8(number), count: 100).withUnsafeBytes { raw in
+      Result { try file.write(raw, at: place(number)) }
+    }.get()
+    try file.close()
   }
 }
