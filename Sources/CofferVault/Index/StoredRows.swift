@@ -257,7 +257,7 @@ final class StoredRows {
 
   /// Compares a bucket's rows with what must be there, once, before the first read or write in it.
   func verify(_ index: Int) throws {
-    if verified.contains(index) { return }
+    if verified.use(index) { return }
     let expected = try bucket(index)
     verified.begin(index)
     do {

@@ -4,12 +4,14 @@
 /// scan can see the rows that belong there while the look-up finds an older one, or nothing. What was scanned is
 /// therefore remembered, and what is looked up must be in it; what is not in it needs no look-up.
 ///
-/// Memory is bounded: when many rows are remembered, the buckets that were verified first are forgotten, and verified
-/// again when they are next needed.
+/// Memory is bounded: when many rows are remembered, buckets that were not used lately are forgotten, and verified again
+/// when they are next needed.
 struct VerifiedRows {
   private struct Rows {
     var entries = SortedRows()
     var records = SortedRows()
+    /// Since it was last thought of forgetting it.
+    var isUsed = true
 
     var count: Int { entries.count + records.count }
 
@@ -24,23 +26,44 @@ struct VerifiedRows {
   /// Rows remembered at most, about 40 bytes each, unless one bucket alone has more.
   private static let limit = 131_072
   private var buckets: [Int: Rows] = [:]
-  /// In the order of verification.
+  /// In the order in which they are thought of to be forgotten.
   private var order: ArraySlice<Int> = []
   private var count = 0
+  /// Is in `buckets`.
+  private var lastUsed: Int?
 
-  func contains(_ bucket: Int) -> Bool { buckets[bucket] != nil }
+  /// Whether a bucket is remembered; it is then for a while longer.
+  mutating func use(_ bucket: Int) -> Bool {
+    if bucket == lastUsed { return true }
+    guard buckets[bucket] != nil else { return false }
+    buckets[bucket]?.isUsed = true
+    lastUsed = bucket
+    return true
+  }
 
   /// Begins to remember a bucket, and forgets others where there are too many rows.
   mutating func begin(_ bucket: Int) {
-    while count > Self.limit, let first = order.popFirst() { count -= buckets.removeValue(forKey: first)?.count ?? 0 }
+    while count > Self.limit, let first = order.popFirst() {
+      if buckets[first]?.isUsed == true {
+        buckets[first]?.isUsed = false
+        order.append(first)
+      } else {
+        drop(first)
+      }
+    }
     buckets[bucket] = Rows()
     order.append(bucket)
   }
 
   mutating func forget(_ bucket: Int) {
-    guard let rows = buckets.removeValue(forKey: bucket) else { return }
-    count -= rows.count
+    guard buckets[bucket] != nil else { return }
+    drop(bucket)
     order.removeAll { $0 == bucket }
+  }
+
+  private mutating func drop(_ bucket: Int) {
+    count -= buckets.removeValue(forKey: bucket)?.count ?? 0
+    if lastUsed == bucket { lastUsed = nil }
   }
 
   /// Adds a row that a scan found; `false` where the scan is not strictly ascending.
