@@ -44,11 +44,11 @@ struct RecordKey: Sendable {
   fileprivate let context: [UInt8]
 
   func seal(_ plaintext: [UInt8], kind: RecordKind, row: UnsafeRawBufferPointer) throws -> [UInt8] {
-    salt.bigEndianBytes + (try Sealing.seal(plaintext, key: key, authenticating: context(kind, row)))
+    try Sealing.seal(plaintext, key: key, authenticating: context(kind, row), after: salt.bigEndianBytes)
   }
 
   func open(_ value: UnsafeRawBufferPointer, kind: RecordKind, row: UnsafeRawBufferPointer) throws -> [UInt8] {
-    try Sealing.open(Array(value.dropFirst(4)), key: key, authenticating: context(kind, row))
+    try Sealing.open(UnsafeRawBufferPointer(rebasing: value.dropFirst(4)), key: key, authenticating: context(kind, row))
   }
 
   private func context(_ kind: RecordKind, _ row: UnsafeRawBufferPointer) -> [UInt8] {

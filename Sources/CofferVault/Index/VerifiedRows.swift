@@ -43,7 +43,10 @@ struct VerifiedRows {
 
   /// Begins to remember a bucket, and forgets others where there are too many rows.
   mutating func begin(_ bucket: Int) {
-    while count > Self.limit, let first = order.popFirst() {
+    // Each is thought of once, so that what is in use all the time stays, however large it is.
+    var left = order.count
+    while count > Self.limit, left > 0, let first = order.popFirst() {
+      left -= 1
       if buckets[first]?.isUsed == true {
         buckets[first]?.isUsed = false
         order.append(first)
