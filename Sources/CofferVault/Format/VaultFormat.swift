@@ -36,11 +36,13 @@ enum VaultFormat {
   static let attributeValueLimit = 64 << 10
   static let blockSizeExponents: ClosedRange<UInt8> = 12...20
 
-  /// The block size for a file of `byteCount` bytes, so that the padding of its last block costs a few per cent.
+  /// The block size for a file of `byteCount` bytes, so that the padding of its last block costs a few per cent. 16 KiB
+  /// at most, by measurement (Documentation/Performance.md): larger blocks gain little in sequence, and each doubling
+  /// takes nearly half of the speed at random.
   static func blockSizeExponent(for byteCount: UInt64?) -> UInt8 {
-    guard let byteCount else { return 16 }
+    guard let byteCount else { return 14 }
     var exponent: UInt8 = 12
-    while exponent < 16, byteCount >> (exponent + 1) >= 16 { exponent += 1 }
+    while exponent < 14, byteCount >> (exponent + 1) >= 16 { exponent += 1 }
     return exponent
   }
 }
