@@ -78,5 +78,10 @@ struct CrashCheck {
       throw Damage(description: "after a change: \(reread.difference(from: expected))")
     }
     try requireNothingLeft(again, reread)
+    let report = try again.verify(isDeep: true)
+    guard report.isClean, report.strayRecordCount == 0 else {
+      throw Damage(
+        description: "verification: \(report.damages.map(\.what)), \(report.strayRecordCount) stray records")
+    }
   }
 }

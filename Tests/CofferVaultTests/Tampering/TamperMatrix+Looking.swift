@@ -37,6 +37,10 @@ extension TamperMatrix {
       for path in TamperedVault.sparse {
         do { try readSparse(path, opened) } catch let error as VaultError { errors.append(text(error)) }
       }
+      // What no file needs is found by whoever asks for it.
+      if errors.isEmpty, let damage = try opened.verify(isDeep: true).damages.first {
+        errors.append("by a verification: " + text(VaultError.damaged(what: damage.what)))
+      }
     } catch let error as VaultError {
       errors.append(text(error))
       unread = Set(vault.expected.nodes.keys)
