@@ -189,6 +189,13 @@ public struct FileSystem: Sendable {
     }
   }
 
+  /// Whether a name is that of a temporary file of ``replaceDurably(_:in:permissions:with:)``, which a crash can leave.
+  public static func isUnfinishedReplacement(_ name: [UInt8]) -> Bool {
+    let digits = name.dropFirst().dropLast(4)
+    return name.first == UInt8(ascii: ".") && name.suffix(4).elementsEqual(".new".utf8) && digits.count == 16
+      && digits.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+  }
+
   private func replaceDurably(
     _ name: String, in directory: OwnedDescriptor, permissions: UInt16,
     write: (OwnedDescriptor) throws(SystemError) -> Void

@@ -79,7 +79,8 @@ extension Vault {
   /// A keybag or an object may be all that is left of somebody's files, and is never taken for a leftover.
   private static func requireEmpty(_ folder: VaultFolder) throws {
     let own = Set((unfinished + [VaultFormat.lock]).map { Array($0.utf8) })
-    for name in try folder.files.names(in: folder.descriptor) where !own.contains(name) {
+    for name in try folder.files.names(in: folder.descriptor)
+    where !own.contains(name) && !FileSystem.isUnfinishedReplacement(name) {
       throw VaultError.folderNotEmpty
     }
     guard try folder.files.status(of: VaultFormat.objects, in: folder.descriptor) != nil else { return }
@@ -92,6 +93,9 @@ extension Vault {
       _ = try? folder.files.unlink(name, in: folder.descriptor)
     }
     _ = try? folder.files.removeDirectory(VaultFormat.objects, in: folder.descriptor)
+    for name in (try? folder.files.names(in: folder.descriptor)) ?? [] where FileSystem.isUnfinishedReplacement(name) {
+      _ = try? folder.files.unlink(String(decoding: name, as: UTF8.self), in: folder.descriptor)
+    }
   }
 
   private static func make(

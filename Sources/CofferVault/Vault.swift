@@ -65,8 +65,10 @@ public final class Vault: Sendable {
     }
     do {
       try recover()
-    } catch VaultError.damaged {
-      // What a crash left stays: no reason to keep anyone from the rest. A verification says what is damaged.
+    } catch {
+      // Where the marks are damaged, what a crash left stays: no reason to keep anyone from the rest. A verification says
+      // what it is.
+      guard case .damaged = VaultError.wrapping(error) else { throw error }
     }
   }
 

@@ -127,6 +127,20 @@ import Testing
     try fixture.open().close()
   }
 
+  @Test func `a creation that a crash ended can be done again, also where a file was being replaced`() throws {
+    let fixture = try VaultFixture()
+    try FileManager.default.createDirectory(atPath: fixture.vaultPath, withIntermediateDirectories: false)
+    for name in [".0123456789abcdef.new", "ballast"] {
+      try Data([1]).write(to: URL(filePath: fixture.vaultPath + "/" + name))
+    }
+    try fixture.create().close()
+    #expect(!FileManager.default.fileExists(atPath: fixture.vaultPath + "/.0123456789abcdef.new"))
+    let other = try VaultFixture()
+    try FileManager.default.createDirectory(atPath: other.vaultPath, withIntermediateDirectories: false)
+    try Data([1]).write(to: URL(filePath: other.vaultPath + "/.0123456789abcdeg.new"))
+    #expect(throws: VaultError.folderNotEmpty) { try other.create() }
+  }
+
   @Test func `an older copy of the vault can be read and not changed`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()

@@ -113,7 +113,11 @@ private struct DeviceKeys {
   private let vault: VaultID
 
   init(secret bytes: SecretBytes, vault: VaultID) throws {
-    secret = try SecretKey(bytes)
+    do {
+      secret = try SecretKey(bytes)
+    } catch {
+      throw VaultError.damaged(what: "the key store's device secret")
+    }
     self.vault = vault
     key = secret.derived("device key", context: vault.bytes)
     authentication = secret.derived("device authentication", context: vault.bytes)
