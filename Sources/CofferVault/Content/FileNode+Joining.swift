@@ -53,7 +53,9 @@ extension FileNode {
     }
     objectIsMarked = false
     retired = []
+    let stored = storedByteCount
     overlay.withLock { overlay in
+      overlay.storedByteCount = stored
       overlay.modified = nil
       overlay.changed = nil
     }

@@ -7,10 +7,10 @@ internal import Synchronization
 extension FileNode {
   /// Bytes of neighbouring slots that are read with one call, unless a block is larger.
   static let runByteCount = 256 << 10
-  /// Blocks from this size on are read one by one: a call costs less than the copy that it saves.
+  /// Blocks from this size on are read and written one by one: a call costs less than the copy that it saves.
   private static let singleByteCount = 32 << 10
 
-  private static func blocksAtOnce(_ object: ContentObject) -> Int {
+  static func blocksAtOnce(_ object: ContentObject) -> Int {
     object.blockSize >= singleByteCount ? 1 : runByteCount >> object.exponent
   }
 

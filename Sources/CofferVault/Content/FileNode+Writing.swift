@@ -103,81 +103,88 @@ extension FileNode {
   private func storeWhole(_ source: UnsafeRawBufferPointer, from first: UInt64, _ object: ContentObject) throws {
     let page = try writablePage(first / VaultFormat.blocksPerPage)
     let count = source.count >> object.exponent
-    if source.count >= Self.parallelByteCount, count > 1 {
-      let half = count / 2
-      nonisolated(unsafe) let target = page
-      nonisolated(unsafe) let parts = (
-        UnsafeRawBufferPointer(rebasing: source[..<(half << object.exponent)]),
-        UnsafeRawBufferPointer(rebasing: source[(half << object.exponent)...])
-      )
-      try Workers.both {
-        try self.seal(parts.0, from: first, in: target, object)
-      } and: {
-        try self.seal(parts.1, from: first + UInt64(half), in: target, object)
-      }
-    } else {
-      try seal(source, from: first, in: page, object)
-    }
-  }
-
-  private func seal(
-    _ source: UnsafeRawBufferPointer, from first: UInt64, in page: CachedPage, _ object: ContentObject
-  ) throws {
-    let sealer = state.withLock { _ in page.sealer(cipher) }
-    let blockSize = object.blockSize
-    let atOnce = max(1, Self.runByteCount >> object.exponent)
     var done = 0
-    while done << object.exponent < source.count {
-      let wanted = min(atOnce, source.count >> object.exponent - done)
-      let (taken, sealed) = try place(wanted, object) { position in
-        let range = ((done + position) * blockSize)..<((done + position + 1) * blockSize)
-        return (UnsafeRawBufferPointer(rebasing: source[range]), first + UInt64(done + position), sealer)
-      }
-      state.withLock { _ in
-        for position in 0..<taken.count {
-          let block = first + UInt64(done + position)
-          replace(
-            block, in: page, with: MapPage.Block(slot: taken.lowerBound + UInt64(position), seal: sealed[position]))
-          if !dirtyBlocks.isEmpty { dropDirty(block, object) }
+    while done < count {
+      let taken = state.withLock { _ in slots.take(upTo: UInt64(count - done)) }
+      let part = UnsafeRawBufferPointer(
+        rebasing: source[(done << object.exponent)..<((done + taken.count) << object.exponent)])
+      if part.count >= Self.parallelByteCount, taken.count > 1 {
+        let half = taken.count / 2
+        let middle = taken.lowerBound + UInt64(half)
+        nonisolated(unsafe) let target = page
+        nonisolated(unsafe) let parts = (
+          UnsafeRawBufferPointer(rebasing: part[..<(half << object.exponent)]),
+          UnsafeRawBufferPointer(rebasing: part[(half << object.exponent)...])
+        )
+        let start = first + UInt64(done)
+        try Workers.both {
+          try self.seal(parts.0, from: start, in: target, into: taken.lowerBound..<middle, object)
+        } and: {
+          try self.seal(parts.1, from: start + UInt64(half), in: target, into: middle..<taken.upperBound, object)
         }
-        byteCount = max(byteCount, (first + UInt64(done + taken.count)) << object.exponent)
+      } else {
+        try seal(part, from: first + UInt64(done), in: page, into: taken, object)
       }
       done += taken.count
     }
   }
 
-  /// Seals up to `count` blocks into neighbouring free slots with one write; returns the slots, and the seals.
-  func place(
-    _ count: Int, _ object: ContentObject,
-    block: (Int) -> (plaintext: UnsafeRawBufferPointer, index: UInt64, sealer: BlockSealer)
-  ) throws -> (slots: Range<UInt64>, seals: [BlockSeal]) {
-    let taken = state.withLock { _ in slots.take(upTo: UInt64(count)) }
+  /// Slots that no block came to lie in are free again where it throws.
+  private func seal(
+    _ source: UnsafeRawBufferPointer, from first: UInt64, in page: CachedPage, into taken: Range<UInt64>,
+    _ object: ContentObject
+  ) throws {
+    let sealer = state.withLock { _ in page.sealer(cipher) }
     let blockSize = object.blockSize
+    var done = 0
     do {
-      if taken.count == 1 {
-        let next = block(0)
-        let sealed = try next.sealer.seal(next.plaintext, block: next.index)
-        try sealed.withCiphertext { ciphertext in
-          try object.file.writeAll(ciphertext, at: taken.lowerBound << object.exponent)
+      while done < taken.count {
+        let slot = taken.lowerBound + UInt64(done)
+        let part = slot..<min(slot + UInt64(Self.blocksAtOnce(object)), taken.upperBound)
+        let seals = try place(in: part, object) { position in
+          let range = ((done + position) * blockSize)..<((done + position + 1) * blockSize)
+          return (UnsafeRawBufferPointer(rebasing: source[range]), first + UInt64(done + position), sealer)
         }
-        return (taken, [sealed.seal])
-      }
-      return try vault.files.buffers.withCiphertext(taken.count * blockSize) { ciphertext in
-        var seals: [BlockSeal] = []
-        seals.reserveCapacity(taken.count)
-        for position in 0..<taken.count {
-          let next = block(position)
-          let range = (position * blockSize)..<((position + 1) * blockSize)
-          seals.append(
-            try next.sealer.seal(
-              next.plaintext, block: next.index, into: UnsafeMutableRawBufferPointer(rebasing: ciphertext[range])))
+        state.withLock { _ in
+          for (position, seal) in seals.enumerated() {
+            let block = first + UInt64(done + position)
+            replace(block, in: page, with: MapPage.Block(slot: slot + UInt64(position), seal: seal))
+            if !dirtyBlocks.isEmpty { dropDirty(block, object) }
+          }
+          byteCount = max(byteCount, (first + UInt64(done + seals.count)) << object.exponent)
         }
-        try object.file.writeAll(UnsafeRawBufferPointer(ciphertext), at: taken.lowerBound << object.exponent)
-        return (taken, seals)
+        done += seals.count
       }
     } catch {
-      state.withLock { _ in slots.giveBack(taken) }
+      state.withLock { _ in slots.giveBack((taken.lowerBound + UInt64(done))..<taken.upperBound) }
       throw error
+    }
+  }
+
+  /// Seals blocks into neighbouring slots with one write; returns the seals.
+  private func place(
+    in taken: Range<UInt64>, _ object: ContentObject,
+    block: (Int) -> (plaintext: UnsafeRawBufferPointer, index: UInt64, sealer: BlockSealer)
+  ) throws -> [BlockSeal] {
+    if taken.count == 1 {
+      let next = block(0)
+      let sealed = try next.sealer.seal(next.plaintext, block: next.index)
+      try sealed.withCiphertext { try object.file.writeAll($0, at: taken.lowerBound << object.exponent) }
+      return [sealed.seal]
+    }
+    let blockSize = object.blockSize
+    return try vault.files.buffers.withCiphertext(taken.count * blockSize) { ciphertext in
+      var seals: [BlockSeal] = []
+      seals.reserveCapacity(taken.count)
+      for position in 0..<taken.count {
+        let next = block(position)
+        let range = (position * blockSize)..<((position + 1) * blockSize)
+        seals.append(
+          try next.sealer.seal(
+            next.plaintext, block: next.index, into: UnsafeMutableRawBufferPointer(rebasing: ciphertext[range])))
+      }
+      try object.file.writeAll(UnsafeRawBufferPointer(ciphertext), at: taken.lowerBound << object.exponent)
+      return seals
     }
   }
 
@@ -232,29 +239,33 @@ extension FileNode {
   func flush() throws {
     guard let object, !dirtyBlocks.isEmpty else { return }
     let blocks = state.withLock { _ in dirtyBlocks.keys.sorted() }
-    let atOnce = max(1, Self.runByteCount >> object.exponent)
     var done = 0
     while done < blocks.count {
       let first = blocks[done]
       let index = first / VaultFormat.blocksPerPage
       let page = try writablePage(index)
       var wanted = 1
-      while wanted < atOnce, done + wanted < blocks.count, blocks[done + wanted] == first + UInt64(wanted),
-        blocks[done + wanted] / VaultFormat.blocksPerPage == index
+      while wanted < Self.blocksAtOnce(object), done + wanted < blocks.count,
+        blocks[done + wanted] == first + UInt64(wanted), blocks[done + wanted] / VaultFormat.blocksPerPage == index
       {
         wanted += 1
       }
-      let sealer = state.withLock { _ in page.sealer(cipher) }
-      let (taken, seals) = try place(wanted, object) { position in
-        // Writers alone change dirty blocks, and this is the writer.
-        let bytes = dirtyBlocks[first + UInt64(position)].map { UnsafeRawBufferPointer($0.bytes) }
-        return (bytes ?? UnsafeRawBufferPointer(start: nil, count: 0), first + UInt64(position), sealer)
+      let (taken, sealer) = state.withLock { _ in (slots.take(upTo: UInt64(wanted)), page.sealer(cipher)) }
+      let seals: [BlockSeal]
+      do {
+        seals = try place(in: taken, object) { position in
+          // Writers alone change dirty blocks, and this is the writer.
+          let bytes = dirtyBlocks[first + UInt64(position)].map { UnsafeRawBufferPointer($0.bytes) }
+          return (bytes ?? UnsafeRawBufferPointer(start: nil, count: 0), first + UInt64(position), sealer)
+        }
+      } catch {
+        state.withLock { _ in slots.giveBack(taken) }
+        throw error
       }
       state.withLock { _ in
-        for position in 0..<taken.count {
+        for (position, seal) in seals.enumerated() {
           let block = first + UInt64(position)
-          replace(
-            block, in: page, with: MapPage.Block(slot: taken.lowerBound + UInt64(position), seal: seals[position]))
+          replace(block, in: page, with: MapPage.Block(slot: taken.lowerBound + UInt64(position), seal: seal))
           dropDirty(block, object)
         }
       }

@@ -117,10 +117,8 @@ final class FileNode: Sendable {
   /// Notes that the content changed. Under `writing`.
   func didChange() {
     let now = vault.time.now()
-    let stored = state.withLock { _ -> UInt64 in
-      revision += 1
-      return object.map { slots.used << $0.exponent } ?? UInt64(plain.count)
-    }
+    state.withLock { _ in revision += 1 }
+    let stored = storedByteCount
     overlay.withLock { overlay in
       overlay.byteCount = byteCount
       overlay.storedByteCount = stored
@@ -129,6 +127,11 @@ final class FileNode: Sendable {
       overlay.changed = now
     }
     noteChange()
+  }
+
+  /// What the content takes in its object, or in its record.
+  var storedByteCount: UInt64 {
+    state.withLock { _ in object.map { slots.used << $0.exponent } ?? UInt64(plain.count) }
   }
 
   func noteChange() {

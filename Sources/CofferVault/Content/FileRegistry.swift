@@ -46,14 +46,16 @@ final class FileRegistry: Sendable {
 
   /// The node of an inode, which `make` makes where it has none. Under the index's lock, so that no removal comes
   /// between.
-  func use(_ inode: InodeNumber, make: () throws -> FileNode) throws -> FileNode {
+  func use(_ inode: Inode, make: () throws -> FileNode) throws -> FileNode {
     try state.withLock { state in
-      if let entry = state.entries[inode] {
-        state.entries[inode]?.users += 1
+      if let entry = state.entries[inode.number] {
+        state.entries[inode.number]?.users += 1
         return entry.node
       }
+      // Its last user is gone too: its rows are about to be removed.
+      guard inode.linkCount > 0 else { throw VaultError.notFound }
       let node = try make()
-      state.entries[inode] = Entry(node: node, users: 1)
+      state.entries[inode.number] = Entry(node: node, users: 1)
       return node
     }
   }

@@ -203,7 +203,7 @@ extension Vault {
 
   /// A use of an inode's node. Under the index's lock.
   func node(of inode: Inode) throws -> FileNode {
-    try files.use(inode.number) { try FileNode(inode, vault: self) }
+    try files.use(inode) { try FileNode(inode, vault: self) }
   }
 }
 

@@ -242,7 +242,7 @@ import Testing
           try expect(model, start, count) { try snapshot.read(at: start, into: $0) }
         }
       }
-      if step.isMultiple(of: 10) { try compareAll(file) }
+      if step.isMultiple(of: 20) { try compareAll(file) }
     }
 
     func compareAll(_ file: File) throws {
