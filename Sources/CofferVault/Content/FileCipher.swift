@@ -7,9 +7,12 @@ internal import CofferSystem
 struct FileCipher: Sendable {
   let key: SecretKey
   private let context: [UInt8]
+  /// Derived beforehand for a file that is small to begin with, because its content is sealed more than once.
+  private let inlineKey: SecretKey?
 
-  init(key: SecretKey, vault: VaultID, inode: InodeNumber) {
+  init(key: SecretKey, vault: VaultID, inode: InodeNumber, isSmall: Bool = false) {
     self.key = key
+    inlineKey = isSmall ? Self.inlineKey(of: key) : nil
     context = Array("coffer content \(VaultFormat.version)".utf8) + vault.bytes + inode.value.bigEndianBytes
   }
 
@@ -23,14 +26,16 @@ struct FileCipher: Sendable {
   func sealer(page: UInt64) -> BlockSealer { BlockSealer(fileKey: key, page: page, context: context) }
 
   func sealInline(_ bytes: [UInt8]) throws -> [UInt8] {
-    try Sealing.seal(Padding.pad(bytes), key: key.derived("inline"), authenticating: context)
+    try Sealing.seal(Padding.pad(bytes), key: inlineKey ?? Self.inlineKey(of: key), authenticating: context)
   }
 
   func sealInline(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] { try sealInline(Array(bytes)) }
 
   func openInline(_ sealed: [UInt8]) throws -> [UInt8] {
-    try Padding.unpad(Sealing.open(sealed, key: key.derived("inline"), authenticating: context))
+    try Padding.unpad(Sealing.open(sealed, key: inlineKey ?? Self.inlineKey(of: key), authenticating: context))
   }
+
+  private static func inlineKey(of key: SecretKey) -> SecretKey { key.derived("inline") }
 }
 
 /// How the blocks of an object are handed out to workers: runs of blocks that lie in one map page.

@@ -66,11 +66,11 @@ final class FileNode: Sendable {
   }
 
   /// Under the index's lock, so that `inode` is as it stands there.
-  init(_ inode: Inode, vault: Vault) throws {
+  init(_ inode: Inode, _ cipher: FileCipher?, vault: Vault) throws {
     self.vault = vault
     number = inode.number
     do {
-      cipher = try FileCipher(inode, keys: vault.keys.classKeys, vault: vault.id)
+      self.cipher = try cipher ?? FileCipher(inode, keys: vault.keys.classKeys, vault: vault.id)
     } catch {
       throw VaultError.damaged(what: "a file's key")
     }
@@ -79,7 +79,7 @@ final class FileNode: Sendable {
     slots = SlotAllocator(SlotUse(reach: 0, used: 0))
     switch inode.content {
     case .inline(let sealed):
-      guard let bytes = try? cipher.openInline(sealed), bytes.count == Int(inode.byteCount) else {
+      guard let bytes = try? self.cipher.openInline(sealed), bytes.count == Int(inode.byteCount) else {
         throw VaultError.damaged(what: "a file's content")
       }
       plain = PlainBytes(copying: bytes)

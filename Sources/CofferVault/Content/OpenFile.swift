@@ -191,10 +191,10 @@ extension Vault {
         if exclusive { throw VaultError.exists }
         return try self.node(of: session.inode(existing.inode))
       }
-      let inode = try self.newFile(NewNode(permissions: permissions), in: parent, session)
+      let (inode, cipher) = try self.newFile(NewNode(permissions: permissions), in: parent, session)
       try self.insert(inode, as: name, in: parent.number, session)
       // Last: an operation that fails must not leave a node.
-      let node = try self.node(of: inode)
+      let node = try self.node(of: inode, cipher)
       if let blockSizeExponent { node.force(blockSizeExponent) }
       return node
     }
@@ -202,8 +202,10 @@ extension Vault {
   }
 
   /// A use of an inode's node. Under the index's lock.
-  func node(of inode: Inode) throws -> FileNode {
-    try files.use(inode) { try FileNode(inode, vault: self) }
+  ///
+  /// - Parameter cipher: of a file that was just made; nil unwraps the file's key.
+  func node(of inode: Inode, _ cipher: FileCipher? = nil) throws -> FileNode {
+    try files.use(inode) { try FileNode(inode, cipher, vault: self) }
   }
 }
 

@@ -9,7 +9,7 @@ extension Vault {
   public func makeFile(
     _ name: [UInt8], in folder: InodeNumber, _ node: NewNode
   ) throws(VaultError) -> FileAttributes {
-    try make(name, in: folder) { session, parent in try newFile(node, in: parent, session) }
+    try make(name, in: folder) { session, parent in try newFile(node, in: parent, session).inode }
   }
 
   /// Makes an empty folder.
@@ -94,13 +94,15 @@ extension Vault {
     }
   }
 
-  func newFile(_ node: NewNode, in parent: Inode, _ session: IndexSession) throws -> Inode {
+  func newFile(
+    _ node: NewNode, in parent: Inode, _ session: IndexSession
+  ) throws -> (inode: Inode, cipher: FileCipher) {
     let number = session.newInodeNumber()
-    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
+    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number, isSmall: true)
     var inode = newInode(number, .file, node, in: parent, content: .inline(try cipher.sealInline([])))
     inode.wrappedKey = try keys.classKeys.wrap(cipher.key, for: parent.protection)
     inode.keyCommitment = cipher.key.commitment
-    return inode
+    return (inode, cipher)
   }
 
   private func newFolder(_ node: NewNode, in parent: Inode, _ session: IndexSession) -> Inode {

@@ -104,6 +104,7 @@ struct TamperedVault {
       .rename(path: "docs/target", to: "docs/moved"), .rename(path: "docs/moved", to: "docs/target"),
       .setAttribute(path: "docs/target", name: "user.one", to: [3]), put("docs/small", 55), put("docs/second", 65),
       .set(setting: "one", to: [3]), .set(setting: "two", to: [4]),
+      .write(path: "docs/target", offset: 5000, bytes: [1, 2, 3]), .write(path: "docs/partner", offset: 9, bytes: [4]),
       put("docs/gone", 9000), put("docs/gone too", 9000),
     ])
     for path in Self.sparse { try VaultChange.write(path, at: 2, making: false, in: again) }
