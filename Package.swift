@@ -126,7 +126,12 @@ let product: [Target] = [
       "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb,
       logging,
     ]),
-  tests("CommandTests", ["coffer", "coffer-server", "coffer-content-type", "CofferCrypto", "CofferSystem"]),
+  tests(
+    "CommandTests",
+    [
+      "coffer", "coffer-server", "coffer-content-type", "CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto",
+      "CofferSystem", grdb,
+    ]),
 ]
 
 let products: [Product] = [

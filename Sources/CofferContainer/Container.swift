@@ -34,20 +34,28 @@ public final class Container: Sendable {
   }
 
   /// Opens a vault. `passcode` is called once it is known that there is one; what it throws passes through.
+  ///
+  /// - Parameter acceptingOlderState: take a state that is older than the newest one this device has seen, or that went
+  ///   another way, as the vault from now on: for a backup that was put back. What the device saw before can then no
+  ///   longer be changed.
   public static func open(
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes, sniffer: any ContentSniffer,
-    time: any TimeSource = SystemTime()
+    acceptingOlderState: Bool = false, time: any TimeSource = SystemTime()
   ) throws -> Container {
     try ContainerError.catching {
-      try Container(
-        Vault.open(at: path, keyStore: keyStore, passcode: passcode, time: time), keyStore: keyStore,
-        sniffer: sniffer, time: time)
+      var options = VaultOptions()
+      options.acceptsOlderState = acceptingOlderState
+      return try Container(
+        Vault.open(at: path, keyStore: keyStore, passcode: passcode, time: time, options: options),
+        keyStore: keyStore, sniffer: sniffer, time: time)
     }
   }
 
   public var id: VaultID { vault.id }
   /// The vault is older than what this device has seen: it can be read, and every change is refused.
   public var isReadOnly: Bool { vault.isReadOnly }
+  /// The key store has lost its word on the vault: whether it is the newest, and whether a company has a say in it.
+  public var isUnknownToKeyStore: Bool { vault.isBound == nil }
 
   /// Makes every change so far durable.
   public func commit() throws { try ContainerError.catching { try vault.commit() } }

@@ -27,4 +27,8 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   public var isFull: Bool { code == ENOSPC || code == EDQUOT }
   public var isInterrupt: Bool { code == EINTR }
   public var isAbsent: Bool { code == ENOENT || code == ENOTDIR }
+  /// The place itself is at fault, not the disk: trying the same elsewhere may work.
+  public var isPlaceRefused: Bool {
+    isAbsent || [EACCES, EPERM, EROFS, EEXIST, ELOOP, ENAMETOOLONG].contains(code)
+  }
 }

@@ -9,6 +9,17 @@ public enum Terminal {
   /// Longest line that is read.
   private static let limit = 1024
 
+  /// Asks for a line that may be seen; nil where there is no terminal.
+  public static func readLine(prompt: String) throws(SystemError) -> [UInt8]? {
+    guard let terminal = try? FileSystem().open("/dev/tty", .readWrite) else { return nil }
+    try terminal.writeAll(Array(prompt.utf8))
+    var line = [UInt8](repeating: 0, count: limit)
+    let count = try line.withUnsafeMutableBytes { buffer in
+      Result { () throws(SystemError) in try terminal.read(into: buffer) }
+    }.get()
+    return Array(line[..<count].prefix { $0 != 10 })
+  }
+
   /// Asks for a secret without showing it; nil where there is no terminal.
   ///
   /// The echo comes back in every case, an interrupt included.

@@ -84,7 +84,7 @@ extension VaultError: CustomStringConvertible {
     switch self {
     case .noVault: "there is no vault at this place; make one with: coffer init"
     case .notAVault: "this folder is not a vault"
-    case .folderNotEmpty: "the folder for the new vault is not empty; choose one that is empty or does not exist"
+    case .folderNotEmpty: "the folder is not empty; choose one that is empty or does not exist"
     case .newerFormat(let version):
       "the vault has format \(version), from a newer version of Coffer; this one reads format \(VaultFormat.version)"
     case .wrongPasscode: "the passcode is wrong"
@@ -95,7 +95,7 @@ extension VaultError: CustomStringConvertible {
     case .damaged(let what): "the vault is damaged or was tampered with: \(what)"
     case .olderThanAnchor:
       "the vault is older than the newest state this device has seen, or a copy that went another way (a restored "
-        + "backup is the usual cause); it can be read, but not changed"
+        + "backup is the usual cause); it can be read, but not changed; coffer accept-restored makes it the vault again"
     case .notFound: "no such file or folder in the vault"
     case .exists: "the name is taken"
     case .notADirectory: "not a folder"

@@ -17,7 +17,11 @@ struct CofferCommand: AsyncParsableCommand {
       """,
     version: "0.1.0",
     groupedSubcommands: [
-      CommandGroup(name: "Vault", subcommands: [InitCommand.self, InfoCommand.self]),
+      CommandGroup(
+        name: "Vault",
+        subcommands: [
+          InitCommand.self, InfoCommand.self, VerifyCommand.self, BackupCommand.self, AcceptRestoredCommand.self,
+        ]),
       CommandGroup(
         name: "Files",
         subcommands: [

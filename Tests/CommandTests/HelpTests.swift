@@ -4,7 +4,8 @@ import Testing
 /// What a person meets who asks for help or mistypes, and what a script reads.
 @Suite struct HelpTests {
   static let commands: [[String]] = [
-    ["init"], ["info"], ["put"], ["get"], ["cat"], ["ls"], ["stat"], ["mkdir"], ["mv"], ["rm"], ["enroll"], ["policy"],
+    ["init"], ["info"], ["verify"], ["backup"], ["accept-restored"], ["put"], ["get"], ["cat"], ["ls"], ["stat"],
+    ["mkdir"], ["mv"], ["rm"], ["enroll"], ["policy"],
     ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
     ["app", "install"], ["app", "list"], ["app", "remove"], ["share"],
   ]
@@ -40,7 +41,8 @@ import Testing
   @Test(arguments: [
     ["nothing"], ["ls", "--all"], ["put", "a"], ["get", "/a"], ["get", "-r"], ["cat"], ["share", "/a"], ["mv", "/a"],
     ["rm"], ["enroll", "http://127.0.0.1:1"], ["app", "sign", "m.json"], ["app", "make"], ["init", "extra"],
-    ["ls", "--vault"], ["mkdir"], ["policy", "drop"],
+    ["ls", "--vault"], ["mkdir"], ["policy", "drop"], ["backup"], ["backup", "a", "b"], ["verify", "/a"],
+    ["accept-restored", "/a"],
   ])
   func `wrong usage is told as such`(arguments: [String]) throws {
     let outcome = try desk.run("coffer", arguments)

@@ -44,7 +44,7 @@ final class Gate: Sendable {
   func check(_ actor: Request.Actor, _ action: Action, file: (() throws -> FileFacts)?) throws {
     switch state {
     case .notEnrolled: return
-    case .policyMissing: throw ContainerError(refusal: .withoutPolicy)
+    case .outdated, .policyMissing: throw ContainerError(refusal: .withoutPolicy)
     case .enrolled(let enrolment):
       let moment = now
       let request = Request(
@@ -72,9 +72,14 @@ final class Gate: Sendable {
   /// Takes a newer state of the enrolment.
   func update(_ enrolment: Enrolment) throws {
     try changing.withLock { _ in
-      guard case .enrolled(let held) = state, enrolment.isNotOlder(than: held.anchor) else {
-        throw ContainerError(refusal: .withoutPolicy)
-      }
+      let newest: Enrolment.Anchor? =
+        switch state {
+        case .enrolled(let held): held.anchor
+        // The vault went back; the key store did not.
+        case .outdated: try Self.storedAnchor(vault, keyStore)
+        case .notEnrolled, .policyMissing: nil
+        }
+      guard let newest, enrolment.isNotOlder(than: newest) else { throw ContainerError(refusal: .withoutPolicy) }
       try store(enrolment)
     }
   }
@@ -114,31 +119,46 @@ final class Gate: Sendable {
   }
 
   private static func load(_ vault: Vault, _ keyStore: any KeyStore) throws -> EnrolmentState {
-    let anchorBytes: SecretBytes?
+    let hasAnchor = try anchorBytes(vault, keyStore) != nil
+    let stored: [UInt8]?
     do {
-      anchorBytes = try keyStore.read(.enrolment, of: vault.id)
+      stored = try vault.setting(enrolmentSetting)
     } catch {
-      throw ContainerError(.inputOutput, error.description)
+      guard case .damaged = error else { throw error }
+      // Whose the vault is cannot be known. It opens all the same, so that it can be verified and backed up.
+      return .policyMissing
     }
-    let stored = try vault.setting(enrolmentSetting)
     guard let stored else {
       // The vault's own anchor says whether there was a company: neither an older copy of the vault nor a key store
       // without the file un-enrols. Where that anchor is gone too, this is a vault from before any company, with what was
       // its owner's then, and nothing can be stored in it.
-      return anchorBytes == nil && vault.isBound != true ? .notEnrolled : .policyMissing
+      return !hasAnchor && vault.isBound != true ? .notEnrolled : .policyMissing
     }
     guard let enrolment = try? JSONDecoder().decode(Enrolment.self, from: Data(stored)) else { return .policyMissing }
-    guard let anchorBytes else {
+    guard hasAnchor else {
       // A present vault knows better than a key store that lost its word; an older copy does not.
       if vault.isReadOnly { return .policyMissing }
       try anchor(enrolment, vault, keyStore)
       return .enrolled(enrolment)
     }
-    guard
-      let anchor = try? JSONDecoder().decode(Enrolment.Anchor.self, from: anchorBytes.withUnsafeBytes { Data($0) }),
-      enrolment.isNotOlder(than: anchor)
-    else { return .policyMissing }
-    return .enrolled(enrolment)
+    guard let newest = try storedAnchor(vault, keyStore) else { return .policyMissing }
+    if enrolment.isNotOlder(than: newest) { return .enrolled(enrolment) }
+    return enrolment.isOfSameDevice(as: newest) ? .outdated(enrolment) : .policyMissing
+  }
+
+  private static func anchorBytes(_ vault: Vault, _ keyStore: any KeyStore) throws -> SecretBytes? {
+    do {
+      return try keyStore.read(.enrolment, of: vault.id)
+    } catch {
+      throw ContainerError(.inputOutput, error.description)
+    }
+  }
+
+  /// The newest state of the enrolment that this device has applied; nil where that cannot be read.
+  private static func storedAnchor(_ vault: Vault, _ keyStore: any KeyStore) throws -> Enrolment.Anchor? {
+    try anchorBytes(vault, keyStore).flatMap { bytes in
+      try? JSONDecoder().decode(Enrolment.Anchor.self, from: bytes.withUnsafeBytes { Data($0) })
+    }
   }
 
   private static let systemVersion: String = {

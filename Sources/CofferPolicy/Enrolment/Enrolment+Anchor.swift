@@ -18,10 +18,15 @@ extension Enrolment {
       revision: policy.revision)
   }
 
+  /// Whether this is the enrolment that `anchor` was taken of, at whatever state.
+  public func isOfSameDevice(as anchor: Anchor) -> Bool {
+    let own = self.anchor
+    return own.tenant == anchor.tenant && own.device == anchor.device && own.rootFingerprint == anchor.rootFingerprint
+  }
+
   /// Whether this is the enrolment that `anchor` was taken of, at that state or a later one.
   public func isNotOlder(than anchor: Anchor) -> Bool {
     let own = self.anchor
-    return own.tenant == anchor.tenant && own.device == anchor.device && own.rootFingerprint == anchor.rootFingerprint
-      && (own.epoch, own.revision) >= (anchor.epoch, anchor.revision)
+    return isOfSameDevice(as: anchor) && (own.epoch, own.revision) >= (anchor.epoch, anchor.revision)
   }
 }

@@ -26,6 +26,11 @@ extension Vault {
     }
   }
 
+  /// Bytes that a backup would copy now, but for the index: what its progress counts to.
+  public func backupByteCount() throws(VaultError) -> UInt64 {
+    try VaultError.catching { try objects.byteCount() }
+  }
+
   private func takeAway(_ target: OwnedDescriptor, _ path: String, isNew: Bool) {
     let files = folder.files
     guard let names = try? files.names(in: target) else { return }
@@ -35,7 +40,7 @@ extension Vault {
 
   private func copy(to path: String, _ target: OwnedDescriptor, _ control: TransferControl) throws {
     let files = folder.files
-    let (_, nextObject) = try index.copy(to: path + "/" + VaultFormat.index)
+    let (_, nextObject) = try index.copy(to: path + "/" + VaultFormat.index, isCancelled: control.isCancelled)
     try files.open(VaultFormat.index, [.readWrite, .noFollow], in: target).sync()
     try files.makeDirectory(VaultFormat.objects, in: target)
     let objectFolder = try files.open(VaultFormat.objects, [.directory, .noFollow], in: target)
@@ -51,6 +56,16 @@ extension Vault {
 }
 
 extension ObjectStore {
+  fileprivate func byteCount() throws -> UInt64 {
+    var total: UInt64 = 0
+    for folderName in try files.names(in: root) {
+      guard try files.status(of: folderName, in: root)?.kind == .directory else { continue }
+      let folder = try files.open(folderName, [.directory, .noFollow], in: root)
+      for name in try files.names(in: folder) { total += try files.status(of: name, in: folder)?.byteCount ?? 0 }
+    }
+    return total
+  }
+
   /// Copies all objects but those `madeSince`: nothing that was copied knows them.
   fileprivate func copyAll(
     to target: OwnedDescriptor, madeSince: () -> Range<UInt64>, _ control: TransferControl

@@ -69,6 +69,9 @@ final class FileNode: Sendable {
   init(_ inode: Inode, _ cipher: FileCipher?, vault: Vault) throws {
     self.vault = vault
     number = inode.number
+    // Nothing but a file has a key.
+    guard inode.kind != .directory else { throw VaultError.isADirectory }
+    guard inode.kind == .file else { throw VaultError.wrongKind }
     do {
       self.cipher = try cipher ?? FileCipher(inode, keys: vault.keys.classKeys, vault: vault.id)
     } catch {
@@ -88,8 +91,7 @@ final class FileNode: Sendable {
       object = ContentObject(
         reference: reference, file: try vault.objects.open(reference.number, writing: !vault.isReadOnly))
       slots = SlotAllocator(use)
-    case .directory: throw VaultError.isADirectory
-    case .symbolicLink, .special: throw VaultError.wrongKind
+    case .directory, .symbolicLink, .special: throw VaultError.damaged(what: "the kind of a file")
     }
     overlay = Mutex(
       Overlay(

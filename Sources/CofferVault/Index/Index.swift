@@ -72,12 +72,16 @@ final class Index: Sendable {
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
   /// Operations wait meanwhile: the rows are a small part of a vault.
-  func copy(to path: String) throws -> (root: CommittedRoot, nextObject: UInt64) {
+  func copy(
+    to path: String, isCancelled: () -> Bool
+  ) throws -> (root: CommittedRoot, nextObject: UInt64) {
     lock.lock()
     defer { lock.unlock() }
     try session.requireUsable()
     let copy = try DatabaseQueue(path: path)
-    try queue.backup(to: copy)
+    try withoutActuallyEscaping(isCancelled) { isCancelled in
+      try queue.backup(to: copy, pagesPerStep: 1024) { _ in if isCancelled() { throw VaultError.cancelled } }
+    }
     try copy.close()
     return (session.committed, session.committedNextObject)
   }

@@ -1,3 +1,5 @@
+public import CofferFiles
+
 extension Vault {
   /// Holds everything in the vault against what must be there, without the content of larger files; with it where
   /// `isDeep`. Damage is no error: it is in the report, with the names that it touches.

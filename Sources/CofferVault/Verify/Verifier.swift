@@ -13,9 +13,7 @@ final class Verifier {
   private let isCancelled: () -> Bool
 
   private(set) var report = VerificationReport()
-  private var state = VerificationProgress()
-  /// Records that something leads to.
-  private var reachedRecordCount: UInt64 = 0
+  private var state = VerificationProgress(bucketCount: VaultFormat.bucketCount)
   /// Files of several names, and how many of them were not met yet.
   private var missingNames: [InodeNumber: (count: Int64, path: VaultPath)] = [:]
   private let buffer = TransferBuffer(count: 1 << 20)
@@ -31,7 +29,7 @@ final class Verifier {
   }
 
   func run() throws {
-    let recordCount = try checkBuckets()
+    state.recordCount = try checkBuckets()
     try walk()
     try countMarksAndSettings()
     for missing in missingNames.values where missing.count != 0 {
@@ -39,8 +37,9 @@ final class Verifier {
       add("the number of a file's names", missing.path)
     }
     // Where something cannot be read, what it leads to is not met, and is no stray.
-    if let recordCount, report.isClean {
-      report.strayRecordCount = recordCount > reachedRecordCount ? recordCount - reachedRecordCount : 0
+    if let recordCount = state.recordCount, report.isClean {
+      let reached = state.reachedRecordCount
+      report.strayRecordCount = recordCount > reached ? recordCount - reached : 0
     }
   }
 
@@ -85,14 +84,14 @@ final class Verifier {
     _ = try step(nil) {
       let marks = try vault.index.read { try $0.pendingRemovals() }
       for mark in marks {
-        reachedRecordCount += 1
+        state.reachedRecordCount += 1
         guard let number = mark.inode, let inode = try vault.index.read({ try $0.inodeIfPresent(number) }) else {
           continue
         }
-        reachedRecordCount += 1 + (try vault.index.read { try $0.attributeRecordCount(of: inode) })
+        state.reachedRecordCount += 1 + (try vault.index.read { try $0.attributeRecordCount(of: inode) })
         try checkPages(of: inode, nil)
       }
-      reachedRecordCount += UInt64(try vault.settingNames(prefix: "").count)
+      state.reachedRecordCount += UInt64(try vault.settingNames(prefix: "").count)
     }
   }
 
@@ -103,7 +102,7 @@ final class Verifier {
     var folders = [(InodeNumber.rootFolder, VaultPath.root)]
     let isRootGood = try step(.root) {
       let root = try vault.index.read { try $0.inode(.rootFolder) }
-      reachedRecordCount += 1
+      state.reachedRecordCount += 1
       report.folderCount += 1
       try countAttributes(of: root)
     }
@@ -130,7 +129,7 @@ final class Verifier {
       cookie = last.cookie
       for (entry, _) in entries {
         entryCount += 1
-        if entry.place == 0 { reachedRecordCount += 1 }
+        if entry.place == 0 { state.reachedRecordCount += 1 }
         if entry.kind == .directory { folderCount += 1 }
         let below = try VaultError.catching { try path.appending(entry.name) }
         if try check(entry, in: folder, below) { folders.append((entry.inode, below)) }
@@ -158,7 +157,7 @@ final class Verifier {
       guard inode.kind == entry.kind else { throw VaultError.damaged(what: "the kind of a file") }
       isKnown = inode.linkCount > 1 && didMeetBefore(inode, path)
       if isKnown { return }
-      reachedRecordCount += 1
+      state.reachedRecordCount += 1
       try countAttributes(of: inode)
       switch inode.content {
       case .directory(let content):
@@ -187,7 +186,7 @@ final class Verifier {
   }
 
   private func countAttributes(of inode: Inode) throws {
-    reachedRecordCount += try vault.index.read { try $0.attributeRecordCount(of: inode) }
+    state.reachedRecordCount += try vault.index.read { try $0.attributeRecordCount(of: inode) }
   }
 
   // MARK: Content
@@ -212,11 +211,11 @@ final class Verifier {
     let pageSize = VaultFormat.blocksPerPage << object.blockSizeExponent
     var position = MapPosition()
     while let group = try vault.index.read({ try $0.nextMapGroup(of: inode.number, pageCount, &position) }) {
-      reachedRecordCount += group.recordCount
+      state.reachedRecordCount += group.recordCount
       for index in group.pages {
         if isCancelled() { throw VaultError.cancelled }
         guard let page = try vault.index.read({ try $0.storedPage(inode.number, index) }) else { continue }
-        reachedRecordCount += 1
+        state.reachedRecordCount += 1
         used += try check(page, object, slots, stored)
         guard let snapshot else { continue }
         let start = index * pageSize

@@ -32,7 +32,8 @@ struct PolicyRefreshCommand: AsyncParsableCommand {
   func run() async throws {
     let container = try options.open()
     defer { try? container.close() }
-    let held = try container.presentEnrolment()
+    let held: Enrolment
+    if case .outdated(let older) = container.enrolment { held = older } else { held = try container.presentEnrolment() }
     let enrolment = try await PolicyClient().refresh(held, deviceKey: container.deviceKey())
     try container.update(enrolment)
     try container.close()
@@ -45,7 +46,7 @@ extension Container {
   func presentEnrolment() throws -> Enrolment {
     switch enrolment {
     case .notEnrolled: throw Failure.notFound("this vault belongs to no company; join one with: coffer enroll")
-    case .policyMissing: throw Failure(code: 77, text: Decision.withoutPolicy.sentence)
+    case .outdated, .policyMissing: throw Failure(code: 77, text: Decision.withoutPolicy.sentence)
     case .enrolled(let enrolment): return enrolment
     }
   }

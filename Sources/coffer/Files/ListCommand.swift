@@ -32,7 +32,7 @@ struct ListCommand: ParsableCommand {
       if options.json { return try Output.json(items.map(ItemDescription.init)) }
       for item in items {
         let slash = item.attributes.kind == .directory ? "/" : ""
-        Output.name(long ? ItemDescription(item).prefix : "", item.path + (long ? item.arrow : []), suffix: slash)
+        Output.name(long ? item.prefix : "", item.path + (long ? item.arrow : []), suffix: slash)
       }
     }
   }
@@ -72,13 +72,28 @@ struct StatCommand: ParsableCommand {
       Output.name("name        ", item.path)
       Output.line("kind        \(description.kind)")
       if let target = item.target { Output.name("target      ", target) }
-      Output.line("size        \(description.size)")
+      Output.line("size        \(description.size)\(item.isSparse ? ", stored \(description.stored)" : "")")
       Output.line("permissions \(description.permissions)")
       Output.line("owner       \(description.user):\(description.group)")
       Output.line("links       \(description.links)")
-      Output.line("modified    \(description.modified)")
+      for (name, time) in [
+        ("modified", item.attributes.modified), ("changed ", item.attributes.changed),
+        ("accessed", item.attributes.accessed), ("created ", item.attributes.created),
+      ] {
+        Output.line("\(name)    \(time.text())")
+      }
       Output.line("protection  \(description.protection)")
     }
+  }
+}
+
+extension Timestamp {
+  /// In UTC, as ISO 8601 has it.
+  fileprivate func text(nanoseconds isExact: Bool = false) -> String {
+    let text = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
+    let digits = String(nanoseconds)
+    return isExact
+      ? text.dropLast() + "." + String(repeating: "0", count: max(0, 9 - digits.count)) + digits + "Z" : text
   }
 }
 
@@ -95,6 +110,9 @@ struct Item {
     target = attributes.kind == .symbolicLink ? try container.readLink(at: place) : nil
   }
 
+  /// Whether the content has holes.
+  var isSparse: Bool { attributes.kind == .file && attributes.storedByteCount < attributes.byteCount }
+
   var arrow: [UInt8] { target.map { Array(" -> ".utf8) + $0 } ?? [] }
 }
 
@@ -108,11 +126,18 @@ struct ItemDescription: Encodable {
   let target: String?
   let targetBytes: String?
   let size: UInt64
+  /// Bytes that the content takes.
+  let stored: UInt64
   let permissions: String
   let user: UInt32
   let group: UInt32
+  /// The same for all names of one file.
+  let number: UInt64
   let links: UInt32
   let modified: String
+  let changed: String
+  let accessed: String
+  let created: String
   let protection: String
 
   init(_ item: Item) {
@@ -131,11 +156,15 @@ struct ItemDescription: Encodable {
     targetBytes = item.target.flatMap { bytes in target.map { Array($0.utf8) } == bytes ? nil : bytes.hexadecimal }
     user = item.attributes.owner.user
     group = item.attributes.owner.group
+    number = item.attributes.number.value
     links = item.attributes.linkCount
     size = item.attributes.byteCount
+    stored = item.attributes.storedByteCount
     permissions = "0" + String(item.attributes.permissions, radix: 8)
-    let seconds = Double(item.attributes.modified.seconds)
-    modified = Date(timeIntervalSince1970: seconds).formatted(.iso8601)
+    modified = item.attributes.modified.text(nanoseconds: true)
+    changed = item.attributes.changed.text(nanoseconds: true)
+    accessed = item.attributes.accessed.text(nanoseconds: true)
+    created = item.attributes.created.text(nanoseconds: true)
     protection =
       switch item.attributes.protection {
       case .complete: "complete"
@@ -145,17 +174,22 @@ struct ItemDescription: Encodable {
       }
   }
 
+}
+
+extension Item {
   /// What stands before the name in a long listing.
   var prefix: String {
+    let size = attributes.byteCount
     let padded = String(repeating: " ", count: max(0, 14 - String(size).count)) + String(size)
     let letter =
-      switch kind {
-      case "folder": "d"
-      case "link": "l"
-      case "fifo": "p"
-      case "socket": "s"
-      default: "-"
+      switch attributes.kind {
+      case .file: "-"
+      case .directory: "d"
+      case .symbolicLink: "l"
+      case .fifo: "p"
+      case .socket: "s"
       }
-    return "\(letter) \(permissions) \(links) \(user):\(group) \(padded) \(modified) "
+    return "\(letter) 0\(String(attributes.permissions, radix: 8)) \(attributes.linkCount) \(attributes.owner.user):"
+      + "\(attributes.owner.group) \(padded) \(attributes.modified.text()) "
   }
 }

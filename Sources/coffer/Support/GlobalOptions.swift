@@ -37,24 +37,53 @@ struct GlobalOptions: ParsableArguments {
 
   /// A copy of the vault's folder must not carry the device's secret with it.
   func requireKeyStoreOutsideVault() throws {
-    func components(_ path: String) -> [String] {
-      URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().pathComponents
-    }
-    guard try !components(keyStorePath).starts(with: components(vaultPath)) else {
+    guard try !isInVault(keyStorePath) else {
       throw Failure.usage("the key store must be outside the vault's folder; choose another --key-store")
     }
   }
 
+  /// Whether a path that need not exist leads to the vault's folder or below it.
+  func isInVault(_ path: String) throws -> Bool {
+    func components(_ path: String) -> [String] {
+      URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().pathComponents
+    }
+    // By name, for a vault that is still to be made, and by what is there, whatever links lead to it.
+    return try components(path).starts(with: components(vaultPath)) || isBelow(vaultPath, path)
+  }
+
+  /// Whether the nearest folder on the way to `path` that exists is `folder`, or in it.
+  private func isBelow(_ folder: String, _ path: String) throws -> Bool {
+    let files = FileSystem()
+    func identity(_ path: String) throws -> [UInt64]? {
+      try files.status(of: path + "/.").map { [$0.device, $0.inode] }
+    }
+    guard let sought = try identity(folder) else { return false }
+    var place = path.hasPrefix("/") ? path : "./" + path
+    while try identity(place) == nil, let slash = place.lastIndex(of: "/") { place = String(place[..<slash]) }
+    while let found = try identity(place) {
+      if found == sought { return true }
+      if try identity(place + "/..") == found { return false }
+      place += "/.."
+    }
+    return false
+  }
+
   /// Opens the vault, asking for the passcode.
   func open() throws -> Container {
-    let container = try Container.open(
-      at: vaultPath, keyStore: keys, passcode: { try Passcode.existing(passcodeFile) }, sniffer: ContentTypeHelper())
+    let container = try open(passcode: { try Passcode.existing(passcodeFile) })
     if container.isReadOnly {
       Output.note(
         "the vault is older than the newest state this device has seen, or a copy that went another way. A restored "
-          + "backup is the usual cause. It can be read, but not changed.")
+          + "backup is the usual cause. It can be read, but not changed, unless coffer accept-restored makes it the "
+          + "vault again.")
     }
     return container
+  }
+
+  func open(passcode: () throws -> SecretBytes, acceptingOlderState: Bool = false) throws -> Container {
+    try Container.open(
+      at: vaultPath, keyStore: keys, passcode: passcode, sniffer: ContentTypeHelper(),
+      acceptingOlderState: acceptingOlderState)
   }
 
   /// Opens the vault, runs `body`, and makes what it did durable.

@@ -6,4 +6,7 @@ extension VaultPath {
     guard !text.isEmpty else { throw Failure.usage("a path in the vault is empty; the root folder is /") }
     try self.init(text)
   }
+
+  /// The path as it is typed, from the root folder.
+  var bytes: [UInt8] { names.isEmpty ? [UInt8(ascii: "/")] : names.flatMap { [UInt8(ascii: "/")] + $0 } }
 }

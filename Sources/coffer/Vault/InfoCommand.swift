@@ -15,6 +15,7 @@ struct InfoCommand: ParsableCommand {
     var company: String?
     var policyRevision: Int64?
     var policyMissing = false
+    var policyOutdated = false
 
     init(_ container: Container) {
       vaultID = container.id.description
@@ -22,6 +23,10 @@ struct InfoCommand: ParsableCommand {
       switch container.enrolment {
       case .notEnrolled: break
       case .policyMissing: policyMissing = true
+      case .outdated(let enrolment):
+        company = enrolment.tenant
+        policyRevision = enrolment.policy.revision
+        policyOutdated = true
       case .enrolled(let enrolment):
         company = enrolment.tenant
         policyRevision = enrolment.policy.revision
@@ -34,11 +39,14 @@ struct InfoCommand: ParsableCommand {
       let info = Info(container)
       if options.json { return try Output.json(info) }
       Output.line("vault      \(info.vaultID)")
-      Output.line("changes    \(info.readOnly ? "refused: older than what this device has seen" : "allowed")")
+      Output.line(
+        "changes    \(info.readOnly ? "refused: older than what this device has seen; see accept-restored" : "allowed")"
+      )
       if info.policyMissing {
         Output.line("company    enrolled, but the policy is missing: everything that policy decides is refused")
       } else if let company = info.company, let revision = info.policyRevision {
-        Output.line("company    \(company), policy revision \(revision)")
+        let state = info.policyOutdated ? ", older than what this device has applied: coffer policy refresh" : ""
+        Output.line("company    \(company), policy revision \(revision)\(state)")
       } else {
         Output.line("company    none: the vault is its owner's own, and everything is allowed")
       }

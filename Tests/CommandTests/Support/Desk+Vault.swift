@@ -1,0 +1,50 @@
+import CofferFiles
+import CofferKeys
+import CofferSystem
+import CofferVault
+import Foundation
+import GRDB
+import Testing
+
+/// What the commands cannot bring about: what a mount stores, and what an attacker changes.
+extension Desk {
+  /// Runs `body` on the open vault.
+  func withVault(_ body: (Vault) throws -> Void) throws {
+    let passcode = Array(Self.passcode.utf8)
+    let vault = try Vault.open(
+      at: path("vault"), keyStore: FileKeyStore(path: path("keys")),
+      passcode: { passcode.withUnsafeBytes { SecretBytes(copying: $0) } })
+    try body(vault)
+    try vault.close()
+  }
+
+  /// Changes one byte in the midst of the largest object.
+  func damageLargestObject() throws {
+    func size(_ line: String) -> Int { line.split(separator: " ").last.flatMap { Int($0) } ?? 0 }
+    let line = try #require(objects().max { size($0) < size($1) })
+    let object = String(line.prefix { $0 != " " })
+    var bytes = try read(object)
+    bytes[bytes.count / 2] ^= 1
+    try write(object, bytes)
+  }
+
+  /// Takes a row of the index away, as someone who has the folder and no key.
+  func deleteRow(_ number: Int) throws {
+    let queue = try DatabaseQueue(path: path("vault/index.sqlite"))
+    try queue.write { db in try db.execute(sql: "DELETE FROM record WHERE rowid = ?", arguments: [number]) }
+    try queue.close()
+  }
+
+  /// Puts the vault's folder aside, and the copy in its place.
+  func restore(_ copy: String, aside: String = "aside") throws {
+    try FileManager.default.moveItem(atPath: path("vault"), toPath: path(aside))
+    try self.copy(copy, to: "vault")
+  }
+
+  /// Runs `coffer` on a terminal of its own, where `typed` is typed.
+  func onTerminal(_ arguments: String..., typed: String) throws -> RunningProgram.Outcome {
+    let program = RunningProgram.folder.appendingPathComponent("coffer").path
+    let command = ([program] + arguments + ["--passcode-file", "passcode"]).joined(separator: " ")
+    return try run("/usr/bin/script", ["-qec", command, "/dev/null"], input: Array(typed.utf8))
+  }
+}
