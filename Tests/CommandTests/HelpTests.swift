@@ -60,6 +60,8 @@ import Testing
     #expect(listed.map { $0["name"] as? String } == ["folder", "folder/a file.txt"])
     #expect(listed.map { $0["kind"] as? String } == ["folder", "file"])
     #expect(listed.last?["size"] as? Int == 5)
+    #expect(try object("verify", "--deep")["clean"] as? Bool == true)
+    #expect(try object("backup", "copy")["path"] as? String == desk.path("copy"))
     #expect(try object("stat", "/folder/a file.txt")["protection"] as? String == "complete")
 
     let server = try RunningServer(at: desk)

@@ -32,20 +32,20 @@ import Testing
     try desk.done("verify")
     let counted = try desk.coffer("verify", "--deep")
     #expect(counted.code == 65)
-    #expect(counted.output.contains("intact     3\ndamaged    1\n  blocks of a file's content, 64.0 KiB lost\n"))
+    #expect(counted.output.contains("intact     3\ndamaged    1\n  blocks of a file's content, 16.0 KiB lost\n"))
     #expect(counted.errors.contains("coffer rm") && counted.errors.contains("backup"))
     #expect(!(counted.output + counted.errors).contains("secret-plan"))
     let named = try desk.coffer("verify", "--deep", "--names")
     #expect(named.code == 65)
     #expect(
       named.output.contains(
-        "  /folder/secret-plan.pdf: blocks of a file's content, 64.0 KiB of 293.0 KiB lost\n"), "\(named.output)")
+        "  /folder/secret-plan.pdf: blocks of a file's content, 16.0 KiB of 293.0 KiB lost\n"), "\(named.output)")
     #expect(!named.errors.contains("secret-plan"))
 
     let found = try findings(code: 65, "--deep")
     #expect(found["clean"] as? Bool == false && found["damages"] as? Int == 1)
     let sorts = try #require(found["found"] as? [[String: Any]])
-    #expect(sorts.first?["lost"] as? Int == 65_536 && sorts.first?["path"] == nil)
+    #expect(sorts.first?["lost"] as? Int == 16_384 && sorts.first?["path"] == nil)
     let files = try #require(try findings(code: 65, "--deep", "--names")["found"] as? [[String: Any]])
     #expect(files.first?["path"] as? String == "/folder/secret-plan.pdf" && files.first?["size"] as? Int == 300_000)
 
@@ -61,6 +61,7 @@ import Testing
     try desk.deleteRow(150)
     let counted = try desk.coffer("verify")
     #expect(counted.code == 65)
+    #expect(counted.errors.contains("backup") && counted.errors.contains("new vault"))
     #expect(!(counted.output + counted.errors).contains("secret-"))
     let found = try findings(code: 65, "--names")
     let named = Set((found["found"] as? [[String: Any]] ?? []).compactMap { $0["path"] as? String })

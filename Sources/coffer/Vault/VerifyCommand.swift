@@ -25,7 +25,7 @@ struct VerifyCommand: ParsableCommand {
   var names = false
 
   func run() throws {
-    let isClean = try options.withContainer { container in
+    let report = try options.withContainer { container in
       Interrupts.catchFromHere()
       let line = ProgressLine()
       defer { line.end() }
@@ -35,15 +35,20 @@ struct VerifyCommand: ParsableCommand {
       line.end()
       let findings = Findings(report, isDeep: deep, withNames: names, in: container)
       if options.json { try Output.json(findings) } else { findings.show() }
-      return report.isClean
+      return report
     }
-    guard isClean else {
-      throw Failure(
-        code: 65,
-        text: "the vault is damaged. What is intact can be taken out with coffer get. Put a backup back (see coffer "
-          + "backup --help), or remove what is damaged with coffer rm and store it again"
-          + (names ? "" : "; --names says what it is"))
-    }
+    guard report.isClean else { throw Failure(code: 65, text: advice(report)) }
+  }
+
+  private func advice(_ report: VerificationReport) -> String {
+    // Content can be replaced; a row of the index that is missing stays so.
+    let isContentOnly = report.damages.allSatisfy { $0.lostByteCount != nil }
+    let remedy =
+      isContentOnly
+      ? "remove the damaged files with coffer rm and store them again"
+      : "take out what is intact with coffer get and store it in a new vault"
+    return "the vault is damaged: put a backup back (see coffer backup --help), or \(remedy)"
+      + (names ? "" : "; --names says what is damaged")
   }
 
   private static func text(_ progress: VerificationProgress) -> String {
@@ -51,7 +56,7 @@ struct VerifyCommand: ParsableCommand {
       return "index  \(ProgressLine.bar(Double(progress.checkedBucketCount) / Double(progress.bucketCount)))"
     }
     let read = progress.readByteCount > 0 ? ", \(Size.text(progress.readByteCount)) read" : ""
-    let counts = "\(progress.nameCount) names\(read)"
+    let counts = "\(progress.nameCount) names done\(read)"
     guard let total = progress.recordCount, total > 0 else { return "files  \(counts)" }
     return "files  \(ProgressLine.bar(Double(progress.reachedRecordCount) / Double(total)))  \(counts)"
   }

@@ -106,6 +106,10 @@ import Testing
     Case("rm -r of the root", .rootFolder) { try $0.vault.removeRecursively(.root) },
     Case("rm -r: ENOENT", .notFound) { try $0.vault.removeRecursively(VaultPath("new")) },
     Case("readlink of a file: EINVAL", .wrongKind) { _ = try $0.vault.readLink($0.file) },
+    Case("open of a folder: EISDIR", .isADirectory) { _ = try $0.vault.open($0.folder, .reading) },
+    Case("open of a link: ELOOP", .wrongKind) { _ = try $0.vault.open($0.link, .reading) },
+    Case("a version of a fifo", .wrongKind) { _ = try $0.vault.snapshot(of: VaultPath("fifo")) },
+    Case("a version of a folder: EISDIR", .isADirectory) { _ = try $0.vault.snapshot(of: VaultPath("folder")) },
     Case("readlink: ENOENT", .notFound) { _ = try $0.vault.readLink($0.none) },
   ]
 
