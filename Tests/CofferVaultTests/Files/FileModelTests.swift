@@ -7,7 +7,7 @@ import Testing
 
 /// Random operations on files and on a model of them.
 @Suite struct FileModelTests {
-  static let seedCount = ProcessInfo.processInfo.environment["COFFER_SEEDS"].flatMap { Int($0) } ?? 200
+  static let seedCount = ProcessInfo.processInfo.environment["COFFER_SEEDS"].flatMap { Int($0) } ?? 120
 
   @Test func `files do what the model does`() throws {
     // One test for all seeds, in as many threads as there are processors.
