@@ -29,8 +29,8 @@ public final class Vault: Sendable {
     var isClosed = false
     /// Generations that somebody copies: what they refer to stays.
     var holds: [UInt64] = []
-    /// Removed by commits behind a held one.
-    var heldRemovals: [PendingRemoval] = []
+    /// Removed by commits, and not deleted yet: something holds an older one, or the deletion failed.
+    var removals: [PendingRemoval] = []
   }
 
   init(
@@ -86,20 +86,32 @@ public final class Vault: Sendable {
 
   /// Makes durable what has joined the index, without waiting for what open files have in memory.
   func commitJoined() throws(VaultError) {
-    try VaultError.catching { try finish(commitIndex()) }
+    try VaultError.catching { try commitIndex() }
   }
 
-  /// Deletes the objects of what a commit removed.
-  private func finish(_ removals: [PendingRemoval]) throws {
+  /// Deletes the objects of what a commit removed. What fails is tried again after the next commit, and by the next
+  /// opening, for its mark stays.
+  private func finish(_ removals: [PendingRemoval]) {
     let removals = state.withLock { state -> [PendingRemoval] in
-      if state.holds.isEmpty { return removals }
-      state.heldRemovals += removals
-      return []
+      state.removals += removals
+      guard state.holds.isEmpty else { return [] }
+      defer { state.removals = [] }
+      return state.removals
     }
-    guard !removals.isEmpty else { return }
-    for removal in removals { if let object = removal.object { try objects.remove(object.number) } }
+    var done: [PendingRemoval] = []
+    var failed: [PendingRemoval] = []
+    for removal in removals {
+      do {
+        if let object = removal.object { try objects.remove(object.number) }
+        done.append(removal)
+      } catch {
+        failed.append(removal)
+      }
+    }
+    if !failed.isEmpty { state.withLock { $0.removals += failed } }
+    guard !done.isEmpty else { return }
     // The marks go with the next commit: a crash before it removes the objects once more, which does nothing.
-    try index.perform { session in for removal in removals { try session.removePending(removal.mark) } }
+    try? index.perform { session in for removal in done { try session.removePending(removal.mark) } }
   }
 
   // MARK: Holding a generation
@@ -110,14 +122,11 @@ public final class Vault: Sendable {
     let generation = index.read { $0.committed.generation }
     state.withLock { $0.holds.append(generation) }
     defer {
-      let removals = state.withLock { state -> [PendingRemoval] in
+      state.withLock { state in
         if let position = state.holds.firstIndex(of: generation) { state.holds.remove(at: position) }
-        defer { if state.holds.isEmpty { state.heldRemovals = [] } }
-        return state.holds.isEmpty ? state.heldRemovals : []
       }
       files.didCommit(generation: releasable(index.read { $0.committed.generation }))
-      // Where this fails, the marks in the index stay and the next opening removes the rest.
-      try? finish(removals)
+      finish([])
     }
     return try body()
   }
@@ -127,8 +136,7 @@ public final class Vault: Sendable {
     state.withLock { state in state.holds.min().map { min($0, generation) } ?? generation }
   }
 
-  /// Returns what the commit removed, and whose objects can go now.
-  private func commitIndex() throws -> [PendingRemoval] {
+  private func commitIndex() throws {
     let committed: (root: CommittedRoot, removals: [PendingRemoval])?
     do {
       committed = try commitOnDiskThatMayBeFull()
@@ -136,10 +144,10 @@ public final class Vault: Sendable {
       files.commitFailed(error)
       throw error
     }
-    guard let (root, removals) = committed else { return [] }
+    guard let (root, removals) = committed else { return }
     files.didCommit(generation: releasable(root.generation))
+    finish(removals)
     try anchor.follow(root)
-    return removals
   }
 
   private func commitOnDiskThatMayBeFull() throws -> (root: CommittedRoot, removals: [PendingRemoval])? {
@@ -178,11 +186,14 @@ public final class Vault: Sendable {
         try? index.close()
         lock.unlock()
       }
-      if !isReadOnly {
-        try commit()
-        _ = try commitIndex()
-        try anchor.flush()
-      }
+      if isReadOnly { return }
+      defer { anchor.end() }
+      // What cannot be stored of one file keeps nothing else back.
+      let committed = Result { () throws(VaultError) in try commit() }
+      let marks = Result { try commitIndex() }
+      try anchor.flush()
+      try committed.get()
+      try marks.get()
     }
   }
 

@@ -46,6 +46,8 @@ extension Vault {
     let objectFolder = try files.open(VaultFormat.objects, [.directory, .noFollow], in: target)
     try objects.copyAll(
       to: objectFolder, madeSince: { [self] in nextObject..<index.read { $0.root.nextObject } }, control)
+    // From then on nothing held the objects still.
+    guard !self.files.isClosed else { throw VaultError.needsReopening }
     for name in [VaultFormat.keybag, VaultFormat.description] {
       guard let bytes = try folder.contents(of: name) else { throw VaultError.damaged(what: name) }
       // The description last: a folder without it is no vault.
@@ -105,7 +107,11 @@ extension ObjectStore {
   ) throws {
     // What is gone was removed since the folder was read: the copied commit does not refer to it.
     guard try files.status(of: name, in: source)?.kind == .file else { return }
-    let file = try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: source)
+    let opened = Result { () throws(SystemError) in
+      try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: source)
+    }
+    if case .failure(let error) = opened, error.isAbsent { return }
+    let file = try opened.get()
     let copy = try files.open(name, [.readWrite, .createNew, .noFollow], in: target)
     var offset: UInt64 = 0
     while true {

@@ -21,6 +21,9 @@ final class AnchorKeeper: Sendable {
     /// Committed, and not in the key store yet.
     var waiting: CommittedRoot?
     var lastWrite: Timestamp?
+    /// Of what was last followed: commits of two threads may come here in the other order.
+    var newest: UInt64 = 0
+    var isEnded = false
   }
 
   init(_ keyStore: any KeyStore, vault: VaultID, keybagDigest: [UInt8], isBound: Bool?, time: any TimeSource) {
@@ -37,6 +40,8 @@ final class AnchorKeeper: Sendable {
   /// Takes note of a commit; writes it where the last write is long enough ago.
   func follow(_ root: CommittedRoot) throws {
     try state.withLock { state in
+      guard root.generation >= state.newest else { return }
+      state.newest = root.generation
       state.waiting = root
       let now = time.now()
       // A clock that was set back must not hold the anchor still.
@@ -48,17 +53,22 @@ final class AnchorKeeper: Sendable {
   /// Writes what waits.
   func flush() throws { try state.withLock { try write(&$0, time.now()) } }
 
+  /// Writes nothing more: the vault is about to be another process's.
+  func end() { state.withLock { $0.isEnded = true } }
+
   /// Writes at once that the vault belongs to somebody beside its owner.
   func bind(_ root: CommittedRoot) throws {
     try state.withLock { state in
       state.isBound = true
-      state.waiting = root
+      // Where a newer one was written already, it is written again, with the mark.
+      if root.generation >= state.newest { state.waiting = root }
+      state.newest = max(state.newest, root.generation)
       try write(&state, time.now())
     }
   }
 
   private func write(_ state: inout State, _ now: Timestamp) throws {
-    guard let root = state.waiting else { return }
+    guard let root = state.waiting, !state.isEnded else { return }
     let anchor = Anchor(
       branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: keybagDigest,
       isBound: state.isBound ?? true)

@@ -32,14 +32,16 @@ extension FileNode {
     // Writers alone change dirty pages.
     let filled = dirty.filter { !$0.isEmpty }
     let emptied = dirty.filter { $0.isEmpty && $0.hasRow }
-    let generation = try vault.change { session in
+    let joined = try vault.change { session -> UInt64? in
       // Its last name and its last handle are gone.
-      if self.isGone.load(ordering: .acquiring) { return session.committed.generation }
+      if self.isGone.load(ordering: .acquiring) { return nil }
       try session.store(
         filled.lazy.map { $0.stored(inode: self.number) }, removing: emptied.map(\.index), of: self.number)
       try self.storeInode(content, session)
       return session.committed.generation + 1
     }
+    // Whoever removes the file asks which objects it has.
+    guard let generation = joined else { return }
     state.withLock { _ in
       for page in dirty {
         page.isDirty = false
@@ -51,6 +53,9 @@ extension FileNode {
       lastJoinGeneration = generation
       slots.didJoin(generation: generation)
     }
+    // Another thread may have committed since.
+    let durable = vault.files.committedGeneration
+    if generation <= durable { didCommit(generation: durable) }
     objectIsMarked = false
     retired = []
     let stored = storedByteCount

@@ -29,6 +29,8 @@ final class FileRegistry: Sendable {
   private struct Entry {
     let node: FileNode
     var users: Int
+    /// Threads that give space of it back to the disk. Until they are done no second node may use the object's slots.
+    var workers = 0
     /// No name leads here any more.
     var isUnlinked = false
   }
@@ -60,7 +62,13 @@ final class FileRegistry: Sendable {
     }
   }
 
-  func retain(_ node: FileNode) { state.withLock { $0.entries[node.number]?.users += 1 } }
+  /// One more use of a node that is in use.
+  func retain(_ node: FileNode) {
+    state.withLock { state in
+      guard state.entries[node.number]?.node === node else { return }
+      state.entries[node.number]?.users += 1
+    }
+  }
 
   func isInUse(_ inode: InodeNumber) -> Bool { state.withLock { ($0.entries[inode]?.users ?? 0) > 0 } }
 
@@ -70,7 +78,7 @@ final class FileRegistry: Sendable {
   func release(_ node: FileNode, in vault: Vault) {
     enum Last { case no, unlinked, named }
     let last = state.withLock { state -> Last in
-      guard let entry = state.entries[node.number] else { return .no }
+      guard let entry = state.entries[node.number], entry.node === node else { return .no }
       state.entries[node.number]?.users -= 1
       guard entry.users == 1 else { return .no }
       if !entry.isUnlinked { return .named }
@@ -92,11 +100,22 @@ final class FileRegistry: Sendable {
 
   /// Gives the free space of a file without users back, and forgets the file where nothing is left to do.
   private func settle(_ node: FileNode) {
+    let isKnown = state.withLock { state in
+      guard let entry = state.entries[node.number], entry.node === node, entry.users == 0 else { return false }
+      state.entries[node.number]?.workers += 1
+      return true
+    }
+    guard isKnown else { return }
     node.giveBackFreeSlots()
+    endWork(on: node)
+  }
+
+  /// Ends what began with one more worker; forgets the file where nobody uses it and nothing is left to do.
+  private func endWork(on node: FileNode) {
     let isForgotten = state.withLock { state in
-      guard let entry = state.entries[node.number], entry.node === node, entry.users == 0, !node.isUnfinished else {
-        return false
-      }
+      guard let entry = state.entries[node.number], entry.node === node else { return false }
+      state.entries[node.number]?.workers -= 1
+      guard entry.users == 0, entry.workers == 1, !node.isUnfinished else { return false }
       state.forget(node)
       return true
     }
@@ -144,14 +163,18 @@ final class FileRegistry: Sendable {
   /// A commit is durable.
   func didCommit(generation: UInt64) {
     committed.store(generation, ordering: .releasing)
-    let done = state.withLock { state -> [(node: FileNode, isIdle: Bool)] in
+    let done = state.withLock { state -> [FileNode] in
       let numbers = state.joined.filter { $0.value <= generation }.keys
       for number in numbers { state.joined[number] = nil }
-      return numbers.compactMap { state.entries[$0] }.map { ($0.node, $0.users == 0) }
+      return numbers.compactMap { number in
+        state.entries[number]?.workers += 1
+        return state.entries[number]?.node
+      }
     }
-    for (node, isIdle) in done {
+    for node in done {
       node.didCommit(generation: generation)
-      if isIdle { settle(node) }
+      settle(node)
+      endWork(on: node)
     }
   }
 
@@ -162,7 +185,8 @@ final class FileRegistry: Sendable {
     for node in nodes { node.record(error, isBreaking: isFinal) }
   }
 
-  /// Joins every file that has changes; one that fails does not keep the others back. Throws the first failure.
+  /// Joins every file that has changes; one that fails does not keep the others back. Throws the first failure: also one
+  /// that is known already, because what was written to that file is still not stored.
   func joinAll() throws {
     let nodes = state.withLock { state in state.entries.values.filter { !$0.isUnlinked }.map(\.node) }
     var failure: (any Error)?
@@ -170,8 +194,8 @@ final class FileRegistry: Sendable {
       do {
         try node.join()
       } catch {
-        // What a handle is told once, a commit is told once.
-        if VaultError.wrapping(error) != .needsReopening { failure = failure ?? error }
+        let known = VaultError.wrapping(error) == .needsReopening ? node.overlay.withLock { $0.failure } : nil
+        failure = failure ?? known ?? error
       }
     }
     if let failure { throw failure }

@@ -24,10 +24,14 @@ final class ObjectStore: Sendable {
   /// Makes the empty object `number`. A file that a crash left under its name is replaced.
   func create(_ number: UInt64) throws -> OwnedDescriptor {
     let place = rowKeys.objectPlace(number)
-    if try files.makeDirectory(place.folder, in: root) { _ = unsynced.withLock { $0.insert("") } }
+    // Noted before they are made: whoever commits between would pass them over.
+    if try files.status(of: place.folder, in: root) == nil { _ = unsynced.withLock { $0.insert("") } }
+    try files.makeDirectory(place.folder, in: root)
     let folder = try self.folder(place.folder)
+    _ = unsynced.withLock { $0.insert(place.folder) }
     try files.unlink(place.name, in: folder)
     let object = try files.open(place.name, [.readWrite, .createNew, .noFollow], in: folder)
+    // And after: a commit may have synced the folder before the name was there.
     _ = unsynced.withLock { $0.insert(place.folder) }
     return object
   }
@@ -60,10 +64,17 @@ final class ObjectStore: Sendable {
 
   /// Makes the names of new and removed objects durable. Comes after their bytes and before the commit that refers to them.
   func syncFolders() throws {
-    let folders = unsynced.withLock { $0 }
-    for folder in folders where !folder.isEmpty { try self.folder(folder).sync() }
-    if folders.contains("") { try root.sync() }
-    // Only what was synced is forgotten: a failure, or an object made meanwhile, leaves its folder here.
-    unsynced.withLock { $0.subtract(folders) }
+    // Taken out first: a name that is made in one of them meanwhile puts it back.
+    let folders = unsynced.withLock { unsynced in
+      defer { unsynced = [] }
+      return unsynced
+    }
+    do {
+      for folder in folders where !folder.isEmpty { try self.folder(folder).sync() }
+      if folders.contains("") { try root.sync() }
+    } catch {
+      unsynced.withLock { $0.formUnion(folders) }
+      throw error
+    }
   }
 }

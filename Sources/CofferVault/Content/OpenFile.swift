@@ -17,6 +17,8 @@ public final class OpenFile: Sendable {
 
   private struct State {
     var isClosed = false
+    /// Calls that are at work: the last of them ends the use of a handle that was closed meanwhile.
+    var running = 0
     /// The file's failures that this handle has reported, or that came before it.
     var reported: Int
   }
@@ -34,7 +36,8 @@ public final class OpenFile: Sendable {
   /// The file's attributes with everything that was written so far.
   public var attributes: FileAttributes {
     get throws(VaultError) {
-      try requireOpen(for: .reading)
+      try begin(.reading)
+      defer { end() }
       return try vault.look { session in self.node.attributes(over: try session.inode(self.node.number)) }
     }
   }
@@ -46,49 +49,57 @@ public final class OpenFile: Sendable {
   /// Throws `damaged` when stored blocks are not those that were written; the buffer then holds zeros, and other blocks
   /// can still be read.
   public func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(VaultError) -> Int {
-    try requireOpen(for: .reading)
+    try begin(.reading)
+    defer { end() }
     return try VaultError.catching { try node.read(at: offset, into: buffer) }
   }
 
   /// Writes at `offset`. A gap between the end and there becomes a hole. Where it fails, a part may be written.
   public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(VaultError) {
-    try requireOpen(for: .writing)
+    try begin(.writing)
+    defer { end() }
     try VaultError.catching { _ = try node.write(bytes, at: offset) }
   }
 
   /// Writes at the end, in one step among threads; returns the offset where it landed.
   public func append(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> UInt64 {
-    try requireOpen(for: .writing)
+    try begin(.writing)
+    defer { end() }
     return try VaultError.catching { try node.write(bytes, at: nil) }
   }
 
   /// Cuts the file, or extends it with a hole.
   public func truncate(to byteCount: UInt64) throws(VaultError) {
-    try requireOpen(for: .writing)
+    try begin(.writing)
+    defer { end() }
     try VaultError.catching { try node.truncate(to: byteCount) }
   }
 
   /// Makes a range read as zeros and gives the space of the whole blocks in it back. The size stays.
   public func punchHole(_ range: Range<UInt64>) throws(VaultError) {
-    try requireOpen(for: .writing)
+    try begin(.writing)
+    defer { end() }
     try VaultError.catching { try node.punchHole(range) }
   }
 
   /// The first byte at or behind `offset` that does not lie in a hole; nil where only holes follow (SEEK_DATA).
   public func nextData(from offset: UInt64) throws(VaultError) -> UInt64? {
-    try requireOpen(for: .reading)
+    try begin(.reading)
+    defer { end() }
     return try VaultError.catching { try node.nextData(from: offset) }
   }
 
   /// The first byte at or behind `offset` that lies in a hole; the file's end where none follows (SEEK_HOLE).
   public func nextHole(from offset: UInt64) throws(VaultError) -> UInt64 {
-    try requireOpen(for: .reading)
+    try begin(.reading)
+    defer { end() }
     return try VaultError.catching { try node.nextHole(from: offset) }
   }
 
   /// Sets times; nil leaves one as it is.
   public func setModified(_ modified: Timestamp?, accessed: Timestamp? = nil) throws(VaultError) {
-    try requireOpen(for: .writing)
+    try begin(.writing)
+    defer { end() }
     try vault.change { session in
       var inode = try session.inode(self.node.number)
       if let modified { inode.modified = modified }
@@ -101,7 +112,8 @@ public final class OpenFile: Sendable {
 
   /// The content as it is now, to be read whatever happens to the file.
   public func snapshot() throws(VaultError) -> FileSnapshot {
-    try requireOpen(for: .reading)
+    try begin(.reading)
+    defer { end() }
     vault.files.retain(node)
     return try VaultError.catching {
       try FileSnapshot(
@@ -116,7 +128,8 @@ public final class OpenFile: Sendable {
   /// A failure is reported once on each handle of the file. After one that leaves nobody knowing what is on the disk,
   /// the file takes no more changes (`needsReopening`).
   public func sync() throws(VaultError) {
-    try requireOpen(for: .reading)
+    try begin(.reading)
+    defer { end() }
     let result = Result { () throws(VaultError) in
       try VaultError.catching { try node.join() }
       try vault.commitJoined()
@@ -129,12 +142,16 @@ public final class OpenFile: Sendable {
   /// that the handle has not reported yet. Closing again does nothing.
   public func close() throws(VaultError) {
     let wasClosed = state.withLock { state in
-      defer { state.isClosed = true }
+      defer {
+        if !state.isClosed { state.running += 1 }
+        state.isClosed = true
+      }
       return state.isClosed
     }
     if wasClosed { return }
-    defer { vault.files.release(node, in: vault) }
-    guard access == .writing, !vault.files.isClosed else { return }
+    defer { end() }
+    guard access == .writing else { return }
+    if vault.files.isClosed { return try report() }
     // Remembered by the node, and reported below.
     let result = Result { () throws(VaultError) in try VaultError.catching { try node.join() } }
     try report()
@@ -150,8 +167,25 @@ public final class OpenFile: Sendable {
     if isNew, let failure { throw failure }
   }
 
-  private func requireOpen(for access: Access) throws(VaultError) {
-    if state.withLock({ $0.isClosed }) || (access == .writing && self.access == .reading) { throw .badHandle }
+  private func begin(_ access: Access) throws(VaultError) {
+    let isOpen = state.withLock { state in
+      if state.isClosed { return false }
+      state.running += 1
+      return true
+    }
+    guard isOpen else { throw .badHandle }
+    if access == .writing, self.access == .reading {
+      end()
+      throw .badHandle
+    }
+  }
+
+  private func end() {
+    let isLast = state.withLock { state in
+      state.running -= 1
+      return state.isClosed && state.running == 0
+    }
+    if isLast { vault.files.release(node, in: vault) }
   }
 }
 
