@@ -147,6 +147,8 @@ public final class Vault: Sendable {
     guard let (root, removals) = committed else { return }
     files.didCommit(generation: releasable(root.generation))
     finish(removals)
+    // At once, before somebody else takes the room that a removal made.
+    ballast.restore()
     try anchor.follow(root)
   }
 
@@ -154,8 +156,11 @@ public final class Vault: Sendable {
     do {
       return try index.commit(prepare: { try objects.syncFolders() })
     } catch {
-      // What was to be committed is still there, so that it can be tried again with more room.
-      guard VaultError.wrapping(error) == .full, ballast.release() else { throw error }
+      // What was to be committed is still there, so that it can be tried again with more room. Only for what makes room:
+      // anything else would use it up, and nothing could be removed any more.
+      guard VaultError.wrapping(error) == .full, try index.read({ try $0.isShrinking }), ballast.release() else {
+        throw error
+      }
       return try index.commit(prepare: { try objects.syncFolders() })
     }
   }

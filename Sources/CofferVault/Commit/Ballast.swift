@@ -14,25 +14,21 @@ final class Ballast: Sendable {
     folder = vaultFolder
   }
 
-  /// Makes the file where it is missing and the disk has room for it.
+  /// Makes the file where it is missing, or as much of it as the disk has room for.
   func restore() {
     isThere.withLock { isThere in
       if isThere { return }
-      do {
-        if let status = try files.status(of: VaultFormat.ballast, in: folder),
-          status.kind == .file, status.byteCount == UInt64(Self.byteCount)
-        {
-          isThere = true
-          return
-        }
-        let file = try files.open(VaultFormat.ballast, [.writeOnly, .create, .truncate, .noFollow], in: folder)
-        let zeros = [UInt8](repeating: 0, count: 64 << 10)
-        for _ in 0..<(Self.byteCount / zeros.count) { try file.writeAll(zeros) }
+      if let status = try? files.status(of: VaultFormat.ballast, in: folder),
+        status.kind == .file, status.byteCount == UInt64(Self.byteCount)
+      {
         isThere = true
-      } catch {
-        // Half of it would only take room away.
-        _ = try? files.unlink(VaultFormat.ballast, in: folder)
+        return
       }
+      guard let file = try? files.open(VaultFormat.ballast, [.writeOnly, .create, .truncate, .noFollow], in: folder)
+      else { return }
+      isThere = true
+      let zeros = [UInt8](repeating: 0, count: 64 << 10)
+      for _ in 0..<(Self.byteCount / zeros.count) where (try? file.writeAll(zeros)) == nil { return }
     }
   }
 

@@ -67,6 +67,23 @@ final class IndexSession {
       || bufferedBytes >= Self.limits.bytes
   }
 
+  /// The changes take no more room than what they remove gives: names go, or change.
+  var isShrinking: Bool {
+    get throws {
+      var difference = 0
+      for (id, row) in buffer {
+        switch row {
+        case .removed: difference -= 1
+        case .record(.inode(let inode)):
+          if case .inline = inode.content { difference += 1 }
+          if try !stored.contains(id.kind, id.key) { difference += 1 }
+        case .record: if try id.kind != .entry || !stored.contains(id.kind, id.key) { difference += 1 }
+        }
+      }
+      return difference <= 0
+    }
+  }
+
   /// The object of `removal` shall go once the running operation is committed; nothing happens where it is not.
   func removeObjectAfterCommit(_ removal: PendingRemoval) { operationRemovals.append(removal) }
 
