@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak bench lint build clean
+.PHONY: help demo test sanitize soak bench lint build clean
 
 help: ## Lists these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Shows the main job on real files: from an encrypted file to an approved app
 	@Scripts/install-dependencies
@@ -11,6 +11,11 @@ demo: ## Shows the main job on real files: from an encrypted file to an approved
 
 test: ## Installs what Debian lacks, checks the style and the arrows, builds, runs every test
 	@Scripts/test
+
+sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer
+	@Scripts/install-dependencies
+	@Scripts/sanitize address
+	@Scripts/sanitize thread
 
 soak: ## Tries crashes, kills, changed bytes and pages for MINUTES (60), with new seeds
 	@Scripts/install-dependencies

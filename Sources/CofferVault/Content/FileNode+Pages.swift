@@ -23,7 +23,7 @@ extension FileNode {
         return page
       }
       guard let loaded else { continue }
-      vault.files.didLoadPage()
+      vault.files.didLoadPage(loaded)
       return loaded
     }
   }
@@ -43,10 +43,12 @@ extension FileNode {
   }
 
   /// Gives clean pages up that were not asked for lately, or all of them; returns how many.
-  func dropCleanPages(all: Bool) -> Int {
+  ///
+  /// - Parameter kept: stays, because somebody has just loaded it and is about to use it.
+  func dropCleanPages(all: Bool, but kept: CachedPage? = nil) -> Int {
     state.withLock { _ in
       let before = pages.count
-      pages = pages.filter { $0.value.isDirty || ($0.value.wasUsed && !all) }
+      pages = pages.filter { $0.value.isDirty || ($0.value.wasUsed && !all) || $0.value === kept }
       for page in pages.values { page.wasUsed = false }
       return before - pages.count
     }

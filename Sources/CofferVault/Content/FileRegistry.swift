@@ -112,14 +112,20 @@ final class FileRegistry: Sendable {
 
   /// Ends what began with one more worker; forgets the file where nobody uses it and nothing is left to do.
   private func endWork(on node: FileNode) {
-    let isForgotten = state.withLock { state in
-      guard let entry = state.entries[node.number], entry.node === node else { return false }
+    enum End { case inUse, idle, forgotten }
+    let end = state.withLock { state -> End in
+      guard let entry = state.entries[node.number], entry.node === node else { return .inUse }
       state.entries[node.number]?.workers -= 1
-      guard entry.users == 0, entry.workers == 1, !node.isUnfinished else { return false }
+      guard entry.users == 0 else { return .inUse }
+      guard entry.workers == 1, !node.isUnfinished else { return .idle }
       state.forget(node)
-      return true
+      return .forgotten
     }
-    if isForgotten { forgetMemory(of: node) } else { didDropPages(node.dropCleanPages(all: true)) }
+    switch end {
+    case .inUse: break
+    case .idle: didDropPages(node.dropCleanPages(all: true))
+    case .forgotten: forgetMemory(of: node)
+    }
   }
 
   private func forgetMemory(of node: FileNode) {
@@ -131,18 +137,19 @@ final class FileRegistry: Sendable {
 
   /// The last name of `inode` is gone. Called when the operation is applied; the file's users may be gone too by now.
   func didUnlink(_ inode: InodeNumber, isRemoved: Bool) {
-    state.withLock { state in
+    let forgotten = state.withLock { state -> FileNode? in
+      defer { if state.entries[inode] == nil, !isRemoved { state.removals.append(inode) } }
       if let entry = state.entries[inode], entry.users > 0 {
         state.entries[inode]?.isUnlinked = true
-      } else {
-        if let entry = state.entries[inode] {
-          // Somebody may be about to join it.
-          entry.node.isGone.store(true, ordering: .releasing)
-          state.forget(entry.node)
-        }
-        if !isRemoved { state.removals.append(inode) }
+        return nil
       }
+      guard let entry = state.entries[inode] else { return nil }
+      // Somebody may be about to join it.
+      entry.node.isGone.store(true, ordering: .releasing)
+      state.forget(entry.node)
+      return entry.node
     }
+    if let forgotten { forgetMemory(of: forgotten) }
   }
 
   /// The next file to remove; one thread at a time takes them.
@@ -205,12 +212,16 @@ final class FileRegistry: Sendable {
 
   func didBuffer(_ difference: Int) { buffered.wrappingAdd(difference, ordering: .relaxed) }
 
-  func didLoadPage() {
-    guard loadedPages.wrappingAdd(1, ordering: .relaxed).newValue > Self.pageLimit else { return }
+  /// Pages that are loaded before the next look at whether there are too many: a look goes through all of them.
+  private static let pagesBetweenLooks = 32
+
+  func didLoadPage(_ page: CachedPage) {
+    let count = loadedPages.wrappingAdd(1, ordering: .relaxed).newValue
+    guard count > Self.pageLimit, count.isMultiple(of: Self.pagesBetweenLooks) else { return }
     // The file with most of them gives up those that nobody asked for lately.
     guard let largest = nodes.max(by: { $0.pageCount < $1.pageCount }) else { return }
-    var dropped = largest.dropCleanPages(all: false)
-    if dropped == 0 { dropped = largest.dropCleanPages(all: false) }
+    var dropped = largest.dropCleanPages(all: false, but: page)
+    if dropped == 0 { dropped = largest.dropCleanPages(all: false, but: page) }
     didDropPages(dropped)
   }
 
