@@ -152,4 +152,26 @@ import Testing
     try store.syncFolders()
     #expect(plan.synced.contains(late), "folder \(late) has a new object's name and is never synced")
   }
+
+  @Test func `files of more map pages than memory keeps are written and read`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let pageBytes: UInt64 = 64 * 4096
+    for round in 1...2 as ClosedRange<UInt8> {
+      for name in ["one", "two"] {
+        let file = try vault.createFile(at: VaultPath(name), blockSizeExponent: 12)
+        for page in 0..<1500 as Range<UInt64> {
+          try file.write([UInt8](repeating: round &+ UInt8(page % 100), count: 4096), at: page * pageBytes)
+        }
+        try file.close()
+      }
+      for name in ["one", "two"] {
+        let file = try vault.open(VaultPath(name), .reading)
+        for page in 0..<1500 as Range<UInt64> where page.isMultiple(of: 7) {
+          #expect(try file.read(4096, at: page * pageBytes).first == round &+ UInt8(page % 100))
+        }
+        try file.close()
+      }
+    }
+  }
 }
