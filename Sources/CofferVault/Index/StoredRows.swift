@@ -253,6 +253,10 @@ final class StoredRows {
     return buckets[offset]
   }
 
+  private static func damagedBucket(_ index: Int) -> VaultError {
+    .damaged(what: "rows of the index's bucket \(index)")
+  }
+
   private static func damagedPage(_ page: Int) -> VaultError { .damaged(what: "the index's bucket page \(page)") }
 
   /// Compares a bucket's rows with what must be there, once, before the first read or write in it.
@@ -282,7 +286,8 @@ final class StoredRows {
           try statements[table].tags.forEach(.bytes(lower), .bytes(upper)) { columns in
             // Strictly ascending, so that a row that a broken tree shows twice does not cancel itself out.
             // No more than there must be, so that rows that somebody added cost neither memory nor time.
-            guard found.count < expected.count, let key = RowKey(try columns[0]),
+            guard found.count < expected.count else { throw Self.damagedBucket(index) }
+            guard let key = RowKey(try columns[0]),
               let tag = RowTag(endOf: try columns[1]), key.bucket == index,
               verified.append(tag, table, key)
             else { throw Self.disorder }
@@ -291,7 +296,7 @@ final class StoredRows {
         }
       }
     }
-    guard found == expected else { throw VaultError.damaged(what: "rows of the index's bucket \(index)") }
+    guard found == expected else { throw Self.damagedBucket(index) }
   }
 }
 
