@@ -118,7 +118,7 @@ extension ObjectStore {
       if control.isCancelled() { throw VaultError.cancelled }
       let count = try file.readFully(at: offset, into: buffer.bytes)
       let bytes = UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])
-      // Free slots were given back to the disk and read as zeros; ciphertext never does, so far as that matters here.
+      // A hole reads as the zeros that are not written: free slots stay given back to the disk.
       if bytes.contains(where: { $0 != 0 }) { try copy.writeAll(bytes, at: offset) }
       offset += UInt64(count)
       control.progress(count)

@@ -18,12 +18,18 @@ final class AnchorKeeper: Sendable {
 
   private struct State {
     var isBound: Bool?
-    /// Committed, and not in the key store yet.
-    var waiting: CommittedRoot?
+    /// The newest commit that was followed: those of two threads may come here in the other order.
+    var newest: CommittedRoot?
+    /// `newest` is not in the key store yet.
+    var isWaiting = false
     var lastWrite: Timestamp?
-    /// Of what was last followed: commits of two threads may come here in the other order.
-    var newest: UInt64 = 0
     var isEnded = false
+
+    mutating func take(_ root: CommittedRoot) {
+      if let newest, newest.generation > root.generation { return }
+      newest = root
+      isWaiting = true
+    }
   }
 
   init(_ keyStore: any KeyStore, vault: VaultID, keybagDigest: [UInt8], isBound: Bool?, time: any TimeSource) {
@@ -40,9 +46,7 @@ final class AnchorKeeper: Sendable {
   /// Takes note of a commit; writes it where the last write is long enough ago.
   func follow(_ root: CommittedRoot) throws {
     try state.withLock { state in
-      guard root.generation >= state.newest else { return }
-      state.newest = root.generation
-      state.waiting = root
+      state.take(root)
       let now = time.now()
       // A clock that was set back must not hold the anchor still.
       if let last = state.lastWrite, now >= last, now.seconds - last.seconds < Self.interval { return }
@@ -56,24 +60,25 @@ final class AnchorKeeper: Sendable {
   /// Writes nothing more: the vault is about to be another process's.
   func end() { state.withLock { $0.isEnded = true } }
 
-  /// Writes at once that the vault belongs to somebody beside its owner.
+  /// Writes at once that the vault belongs to somebody beside its owner. Throws `needsReopening` after the end.
   func bind(_ root: CommittedRoot) throws {
     try state.withLock { state in
+      guard !state.isEnded else { throw VaultError.needsReopening }
       state.isBound = true
-      // Where a newer one was written already, it is written again, with the mark.
-      if root.generation >= state.newest { state.waiting = root }
-      state.newest = max(state.newest, root.generation)
+      state.take(root)
+      // Also where that commit was written already: the mark was not.
+      state.isWaiting = true
       try write(&state, time.now())
     }
   }
 
   private func write(_ state: inout State, _ now: Timestamp) throws {
-    guard let root = state.waiting, !state.isEnded else { return }
+    guard let root = state.newest, state.isWaiting, !state.isEnded else { return }
     let anchor = Anchor(
       branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: keybagDigest,
       isBound: state.isBound ?? true)
     try keyStore.write(anchor.secretBytes, as: .anchor, of: vault)
-    state.waiting = nil
+    state.isWaiting = false
     state.lastWrite = now
   }
 }
