@@ -1,3 +1,4 @@
+import CofferTestSupport
 import Foundation
 import Glibc
 import Testing
@@ -88,10 +89,10 @@ import Testing
     #expect(holder.wait().code == 0)
   }
 
-  @Test(.enabled(if: SmallDisk.isPossible, "a disk that fills up is mounted for this test, which needs root"))
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this test, which needs root"))
   func `a backup that does not fit leaves nothing`() throws {
     try desk.done("put", "-", "/larger", input: noise(3 << 20))
-    let disk = try SmallDisk(desk, "disk", mebibytes: 2)
+    let disk = try MountedDisk(at: desk.path("disk"), mebibytes: 2)
     try desk.refused(73, "full", running: ["backup", "disk/copy"], unchanged: ["disk"])
     withExtendedLifetime(disk) { #expect(desk.listing("disk").isEmpty) }
   }

@@ -1,15 +1,16 @@
+import CofferTestSupport
 import Foundation
 import Testing
 
 /// A disk without room: nothing of what is there is lost, and what does not fit is not there in part.
-@Suite(.enabled(if: SmallDisk.isPossible, "a disk that fills up is mounted for these tests, which needs root"))
+@Suite(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for these tests, which needs root"))
 struct FullDiskTests {
   let desk: Desk
-  let disk: SmallDisk
+  let disk: MountedDisk
 
   init() throws {
     desk = try Desk()
-    disk = try SmallDisk(desk, "disk", mebibytes: 8)
+    disk = try MountedDisk(at: desk.path("disk"), mebibytes: 8)
     desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
     try desk.done("init")
     try desk.done("put", "-", "/large", input: noise(1 << 20))

@@ -1,4 +1,5 @@
 import CofferPolicy
+import CofferTestSupport
 import Testing
 
 struct DecisionPropertyTests {

@@ -1,5 +1,6 @@
 import CofferCrypto
 import CofferPolicy
+import CofferTestSupport
 
 /// Small universes, so that random policies and requests meet often.
 enum Universe {
