@@ -15,12 +15,13 @@ public struct BlockSeal: Hashable, Sendable {
   public init?(bytes: some Collection<UInt8>) {
     guard bytes.count == Self.byteCount else { return nil }
     // Nearly every collection lends its bytes.
-    let made = bytes.withContiguousStorageIfAvailable { Self(UnsafeRawBufferPointer($0)) }
-    self = made ?? Array(bytes).withUnsafeBytes { Self($0) }
+    let made = bytes.withContiguousStorageIfAvailable { Self(reading: UnsafeRawBufferPointer($0)) }
+    self = made ?? Array(bytes).withUnsafeBytes { Self(reading: $0) }
   }
 
-  /// From 28 bytes.
-  fileprivate init(_ bytes: UnsafeRawBufferPointer) {
+  /// From 28 bytes: 12 of nonce followed by 16 of tag.
+  public init(reading bytes: UnsafeRawBufferPointer) {
+    precondition(bytes.count == Self.byteCount)
     first = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 0, as: UInt64.self))
     second = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     third = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
@@ -195,7 +196,7 @@ public struct SealedBlock: Sendable {
         seal.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(nonce)))
         UnsafeMutableRawBufferPointer(rebasing: seal[nonce...])
           .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.suffix(tag)))
-        return BlockSeal(UnsafeRawBufferPointer(seal))
+        return BlockSeal(reading: UnsafeRawBufferPointer(seal))
       }
     }
   }

@@ -1,42 +1,44 @@
 /// Writes a binary record: integers big-endian, byte strings behind their length.
 public struct ByteWriter: Sendable {
-  public private(set) var bytes: [UInt8] = []
+  @usableFromInline var storage: [UInt8] = []
+  public var bytes: [UInt8] { storage }
 
   public init() {}
 
+  @inlinable
   public mutating func write(_ value: some FixedWidthInteger) {
-    withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
+    withUnsafeBytes(of: value.bigEndian) { storage.append(contentsOf: $0) }
   }
   /// Bytes whose count the format fixes.
-  public mutating func write(fixed value: some Sequence<UInt8>) { bytes.append(contentsOf: value) }
+  @inlinable
+  public mutating func write(fixed value: some Sequence<UInt8>) { storage.append(contentsOf: value) }
   /// A byte string of at most 2³²-1 bytes behind its length in 4 bytes.
   public mutating func write(counted value: [UInt8]) {
     write(UInt32(value.count))
-    bytes.append(contentsOf: value)
+    storage.append(contentsOf: value)
   }
 }
 
 /// What a binary record's reader refuses: it ends too soon, or holds a value outside its range.
 public struct MalformedBytes: Error, Equatable, Sendable {
-  public init() {}
+  @inlinable public init() {}
 }
 
 /// Reads what ``ByteWriter`` writes. Every read is bounded by the bytes that are there.
 public struct ByteReader: Sendable {
-  private let bytes: [UInt8]
-  private var position = 0
+  @usableFromInline let bytes: [UInt8]
+  @usableFromInline var position = 0
 
   public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  public var remaining: Int { bytes.count - position }
+  @inlinable public var remaining: Int { bytes.count - position }
 
+  @inlinable
   public mutating func read<Value: FixedWidthInteger>(_ type: Value.Type = Value.self) throws(MalformedBytes) -> Value {
     let size = Value.bitWidth / 8
     guard remaining >= size else { throw MalformedBytes() }
-    var value: Value = 0
-    for index in position..<(position + size) { value = value << 8 | Value(truncatingIfNeeded: bytes[index]) }
-    position += size
-    return value
+    defer { position += size }
+    return bytes.withUnsafeBytes { Value(bigEndian: $0.loadUnaligned(fromByteOffset: position, as: Value.self)) }
   }
 
   public mutating func read(fixed count: Int) throws(MalformedBytes) -> [UInt8] {

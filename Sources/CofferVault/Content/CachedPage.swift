@@ -5,7 +5,7 @@ internal import CofferFiles
 final class CachedPage {
   let index: UInt64
   /// Always 64; nil is a hole.
-  var blocks: [MapPage.Block?]
+  var blocks: MapEntries
   /// Whether the index has a row for it.
   var hasRow: Bool
   /// Blocks, by bit, whose slots were written since the last join: the index never named them.
@@ -19,8 +19,8 @@ final class CachedPage {
   init(index: UInt64, stored: MapPage?) {
     self.index = index
     hasRow = stored != nil
-    blocks = stored?.blocks ?? []
-    blocks.append(contentsOf: repeatElement(nil, count: Int(VaultFormat.blocksPerPage) - blocks.count))
+    blocks = stored?.blocks ?? MapEntries()
+    blocks.resize(to: Int(VaultFormat.blocksPerPage))
   }
 
   /// The page's key is derived once.
@@ -31,11 +31,8 @@ final class CachedPage {
     return sealer
   }
 
-  var isEmpty: Bool { blocks.allSatisfy { $0 == nil } }
+  var isEmpty: Bool { blocks.isAllHoles }
 
   /// As it is stored: without the holes at its end.
-  func stored(inode: InodeNumber) -> MapPage {
-    let count = (blocks.lastIndex { $0 != nil } ?? -1) + 1
-    return MapPage(inode: inode, index: index, blocks: Array(blocks[..<count]))
-  }
+  func stored(inode: InodeNumber) -> MapPage { MapPage(inode: inode, index: index, blocks: blocks.trimmed) }
 }

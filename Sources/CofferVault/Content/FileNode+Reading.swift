@@ -16,6 +16,8 @@ extension FileNode {
 
   /// From here on a transfer is worth a second thread.
   static let parallelByteCount = 512 << 10
+  /// What a thread then takes at a time.
+  static let pieceByteCount = 128 << 10
 
   /// Blocks that lie side by side in the object, as the map had them at one moment.
   private struct StoredRun {
@@ -24,7 +26,7 @@ extension FileNode {
     let first: UInt64
     let count: Int
     /// The page's blocks at that moment, and where `first` stands there.
-    let blocks: [MapPage.Block?]
+    let blocks: MapEntries
     let position: Int
 
     subscript(offset: Int) -> MapPage.Block? { blocks[position + offset] }
@@ -45,18 +47,15 @@ extension FileNode {
     let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     do {
       if count >= Self.parallelByteCount {
-        // Cut between two blocks, unless they are larger than usual.
-        let middle = (offset + UInt64(count / 2)) & ~0xffff
-        let cut = middle > offset ? Int(middle - offset) : count / 2
-        nonisolated(unsafe) let pinned = pin
-        nonisolated(unsafe) let parts = (
-          UnsafeMutableRawBufferPointer(rebasing: target[..<cut]),
-          UnsafeMutableRawBufferPointer(rebasing: target[cut...])
-        )
-        try Workers.both {
-          try self.fill(parts.0, from: offset, pinned)
-        } and: {
-          try self.fill(parts.1, from: offset + UInt64(cut), pinned)
+        // Cut between blocks, unless they are larger than a piece.
+        let start = offset & ~UInt64(Self.pieceByteCount - 1)
+        let pieces = Int((offset + UInt64(count) - start + UInt64(Self.pieceByteCount - 1)) / UInt64(Self.pieceByteCount))
+        nonisolated(unsafe) let (pinned, whole) = (pin, target)
+        try Workers.each(pieces) { piece in
+          let lower = max(offset, start + UInt64(piece * Self.pieceByteCount))
+          let upper = min(offset + UInt64(count), start + UInt64((piece + 1) * Self.pieceByteCount))
+          let range = Int(lower - offset)..<Int(upper - offset)
+          try self.fill(UnsafeMutableRawBufferPointer(rebasing: whole[range]), from: lower, pinned)
         }
       } else {
         try fill(target, from: offset, pin)

@@ -109,18 +109,16 @@ extension FileNode {
       let part = UnsafeRawBufferPointer(
         rebasing: source[(done << object.exponent)..<((done + taken.count) << object.exponent)])
       if part.count >= Self.parallelByteCount, taken.count > 1 {
-        let half = taken.count / 2
-        let middle = taken.lowerBound + UInt64(half)
-        nonisolated(unsafe) let target = page
-        nonisolated(unsafe) let parts = (
-          UnsafeRawBufferPointer(rebasing: part[..<(half << object.exponent)]),
-          UnsafeRawBufferPointer(rebasing: part[(half << object.exponent)...])
-        )
+        let inPiece = max(1, Self.pieceByteCount >> object.exponent)
         let start = first + UInt64(done)
-        try Workers.both {
-          try self.seal(parts.0, from: start, in: target, into: taken.lowerBound..<middle, object)
-        } and: {
-          try self.seal(parts.1, from: start + UInt64(half), in: target, into: middle..<taken.upperBound, object)
+        nonisolated(unsafe) let (target, whole) = (page, part)
+        try Workers.each((taken.count + inPiece - 1) / inPiece) { piece in
+          let blocks = (piece * inPiece)..<min((piece + 1) * inPiece, taken.count)
+          try self.seal(
+            UnsafeRawBufferPointer(
+              rebasing: whole[(blocks.lowerBound << object.exponent)..<(blocks.upperBound << object.exponent)]),
+            from: start + UInt64(blocks.lowerBound), in: target,
+            into: (taken.lowerBound + UInt64(blocks.lowerBound))..<(taken.lowerBound + UInt64(blocks.upperBound)), object)
         }
       } else {
         try seal(part, from: first + UInt64(done), in: page, into: taken, object)

@@ -67,7 +67,8 @@ final class ObjectWriter: Sendable {
     let first = runs.firstBlock(of: run)
     let page = runs.page(of: run)
     let sealer = cipher.sealer(page: page)
-    var blocks: [MapPage.Block?] = []
+    var blocks: [MapPage.Block] = []
+    blocks.reserveCapacity(blockCount)
     for position in 0..<blockCount {
       let range = (position * blockSize)..<((position + 1) * blockSize)
       let block = first + UInt64(position)
@@ -80,8 +81,8 @@ final class ObjectWriter: Sendable {
     let offset = Int(first % VaultFormat.blocksPerPage)
     state.withLock { state in
       var target = state.pages.removeValue(forKey: page) ?? MapPage(inode: inode, index: page, blocks: [])
-      while target.blocks.count < offset + blockCount { target.blocks.append(nil) }
-      target.blocks.replaceSubrange(offset..<(offset + blockCount), with: blocks)
+      if target.blocks.count < offset + blockCount { target.blocks.resize(to: offset + blockCount) }
+      for (position, block) in blocks.enumerated() { target.blocks[offset + position] = block }
       state.pages[page] = target
       state.filled[page, default: 0] += blockCount
     }

@@ -41,12 +41,14 @@ final class TransferBuffer {
 }
 
 extension Workers {
-  /// Runs two bodies side by side; throws the first failure.
-  static func both(_ first: @Sendable () throws -> Void, and second: @Sendable () throws -> Void) throws {
+  /// Calls `body` with each number below `count`, on as many threads as are free; throws the first failure.
+  ///
+  /// Threads take one number after the other, so that a thread which wakes late takes fewer, and nobody waits for it.
+  static func each(_ count: Int, _ body: @Sendable (Int) throws -> Void) throws {
     let failure = Mutex<(any Error)?>(nil)
-    DispatchQueue.concurrentPerform(iterations: 2) { part in
+    DispatchQueue.concurrentPerform(iterations: count) { number in
       do {
-        if part == 0 { try first() } else { try second() }
+        try body(number)
       } catch {
         failure.withLock { if $0 == nil { $0 = error } }
       }

@@ -16,38 +16,27 @@ struct MapPage: Equatable, Sendable {
   let inode: InodeNumber
   let index: UInt64
   /// Nil is a hole: zeros that were never written. Behind the last block that is stored there are only holes.
-  var blocks: [Block?]
+  var blocks: MapEntries
 
   private static let headerByteCount = 18
-  private static let entryByteCount = 8 + BlockSeal.byteCount
 
   static func pageCount(blockCount: UInt64) -> UInt64 {
     (blockCount + VaultFormat.blocksPerPage - 1) / VaultFormat.blocksPerPage
   }
 
   func encoded() -> [UInt8] {
-    let byteCount = Self.headerByteCount + blocks.count * Self.entryByteCount
+    let byteCount = Self.headerByteCount + blocks.stored.count
     return [UInt8](unsafeUninitializedCapacity: byteCount) { storage, initialized in
       let bytes = UnsafeMutableRawBufferPointer(storage)
       bytes.storeBytes(of: inode.value.bigEndian, toByteOffset: 0, as: UInt64.self)
       bytes.storeBytes(of: index.bigEndian, toByteOffset: 8, as: UInt64.self)
       bytes.storeBytes(of: UInt16(blocks.count).bigEndian, toByteOffset: 16, as: UInt16.self)
-      for (position, block) in blocks.enumerated() {
-        let start = Self.headerByteCount + position * Self.entryByteCount
-        let entry = UnsafeMutableRawBufferPointer(rebasing: bytes[start..<(start + Self.entryByteCount)])
-        guard let block else {
-          entry.initializeMemory(as: UInt8.self, repeating: 0)
-          continue
-        }
-        // 0 is a hole, so slots are stored one higher.
-        entry.storeBytes(of: (block.slot + 1).bigEndian, as: UInt64.self)
-        block.seal.write(to: UnsafeMutableRawBufferPointer(rebasing: entry[8...]))
-      }
+      UnsafeMutableRawBufferPointer(rebasing: bytes[Self.headerByteCount...]).copyBytes(from: blocks.stored)
       initialized = byteCount
     }
   }
 
-  init(inode: InodeNumber, index: UInt64, blocks: [Block?]) {
+  init(inode: InodeNumber, index: UInt64, blocks: MapEntries) {
     self.inode = inode
     self.index = index
     self.blocks = blocks
@@ -59,20 +48,11 @@ struct MapPage: Equatable, Sendable {
       throw MalformedBytes()
     }
     let count = Int(try reader.read(UInt16.self))
-    guard count <= VaultFormat.blocksPerPage, reader.remaining == count * Self.entryByteCount else {
+    guard count <= VaultFormat.blocksPerPage, reader.remaining == count * MapEntries.entryByteCount else {
       throw MalformedBytes()
     }
     self.inode = inode
     self.index = index
-    blocks = []
-    blocks.reserveCapacity(Int(VaultFormat.blocksPerPage))
-    for position in 0..<count {
-      let slot = try reader.read(UInt64.self)
-      let start = Self.headerByteCount + position * Self.entryByteCount + 8
-      guard let seal = BlockSeal(bytes: bytes[start..<(start + BlockSeal.byteCount)]), slot <= VaultFormat.slotLimit
-      else { throw MalformedBytes() }
-      try reader.skip(BlockSeal.byteCount)
-      blocks.append(slot == 0 ? nil : Block(slot: slot - 1, seal: seal))
-    }
+    blocks = try MapEntries(stored: bytes[Self.headerByteCount...])
   }
 }
