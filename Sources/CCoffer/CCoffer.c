@@ -36,7 +36,7 @@ int coffer_link_unnamed(int descriptor, int directory, const char *name) {
   errno = ENOTSUP;
   return -1;
 }
-void coffer_keep_freed_memory(int bytes, int largest) { (void)bytes, (void)largest; }
+void coffer_keep_freed_memory(int bytes, int largest, int areas) { (void)bytes, (void)largest, (void)areas; }
 ssize_t coffer_random(void *bytes, size_t count) {
   arc4random_buf(bytes, count);
   return (ssize_t)count;
@@ -46,12 +46,13 @@ ssize_t coffer_random(void *bytes, size_t count) {
 #include <sys/random.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
-void coffer_keep_freed_memory(int bytes, int largest) {
+void coffer_keep_freed_memory(int bytes, int largest, int areas) {
   mallopt(M_TRIM_THRESHOLD, bytes);
   mallopt(M_MMAP_THRESHOLD, largest);
+  mallopt(M_ARENA_MAX, areas);
 }
 #else
-void coffer_keep_freed_memory(int bytes, int largest) { (void)bytes, (void)largest; }
+void coffer_keep_freed_memory(int bytes, int largest, int areas) { (void)bytes, (void)largest, (void)areas; }
 #endif
 ssize_t coffer_random(void *bytes, size_t count) { return getrandom(bytes, count, 0); }
 #include <sys/syscall.h>

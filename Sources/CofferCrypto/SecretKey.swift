@@ -37,8 +37,16 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
   ///   - context: what it is bound to, such as an identifier; any length.
   public func derived(_ label: String, context: [UInt8] = []) -> SecretKey {
     // The label's length goes first, so that no label and context can be read as another pair.
-    let info = [UInt8(label.utf8.count)] + Array(label.utf8) + context
-    return SecretKey(HKDF<SHA256>.expand(pseudoRandomKey: extracted, info: info, outputByteCount: 32))
+    // HKDF's second step, for as many bytes as SHA-256 has, is one HMAC of the info and a counter of 1. The library's own
+    // function for it takes twice as long.
+    var info = [UInt8]()
+    info.reserveCapacity(label.utf8.count + context.count + 2)
+    info.append(UInt8(label.utf8.count))
+    info.append(contentsOf: label.utf8)
+    info.append(contentsOf: context)
+    info.append(1)
+    let code = HMAC<SHA256>.authenticationCode(for: info, using: SymmetricKey(data: extracted))
+    return SecretKey(SymmetricKey(data: code))
   }
 
   /// HKDF's first step is HMAC-SHA256 under the salt, which is always the same and hashed once.

@@ -7,6 +7,7 @@ public enum AllocatorTuning {
   /// page again. That costs as much as the cipher for a block of 64 KiB, and ten times as much for one of 256 KiB.
   ///
   /// Blocks up to 256 KiB are served. Above that the transfers' own buffers would be kept as well, in each thread's area:
-  /// four MiB more at the peak.
-  public static func keepFreedBlocks() { coffer_keep_freed_memory(4 << 20, 400 << 10) }
+  /// four MiB more at the peak. And each area keeps what one phase of the work freed until another happens to use it, so
+  /// there are two, however many threads there are.
+  public static func keepFreedBlocks() { coffer_keep_freed_memory(1 << 20, 400 << 10, 2) }
 }

@@ -17,6 +17,8 @@ enum StreamingMemory {
     try place.create().close()
     let vault = try place.open()
     let buffer = Buffer(step)
+    // The caller's, and there before the vault moves anything.
+    buffer.bytes.initializeMemory(as: UInt8.self, repeating: 1)
     let path = try VaultPath("streamed")
     let baseline = ResidentMemory.reset()
 

@@ -7,7 +7,7 @@ final class BufferPool: Sendable {
 
   private let kept = Mutex<(buffers: [Kept], bytes: Int)>(([], 0))
   /// Bytes kept at most.
-  private static let limit = 2 << 20
+  private static let limit = 1 << 20
 
   /// A buffer of at least `count` bytes with anything in it.
   func take(_ count: Int) -> TransferBuffer {

@@ -4,7 +4,7 @@ internal import Synchronization
 
 extension FileSnapshot {
   /// Bytes that one worker opens and writes at a time: whole blocks, and neighbours in a page of the map.
-  private static let exportByteCount: UInt64 = 512 << 10
+  private static let exportByteCount: UInt64 = 256 << 10
 
   /// Writes the whole content to `output`: at offsets and on all cores where `isSeekable`, else in order.
   ///

@@ -42,7 +42,7 @@ struct FileCipher: Sendable {
 struct BlockRuns: Sendable {
   let blockSizeExponent: UInt8
   /// Bytes that one worker holds at a time.
-  private static let target = 512 << 10
+  private static let target = 256 << 10
 
   var blockSize: Int { 1 << blockSizeExponent }
   /// A power of two that divides the blocks of a page.

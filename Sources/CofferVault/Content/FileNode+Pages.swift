@@ -6,7 +6,7 @@ internal import Synchronization
 /// The block map: its pages in memory, and the search for those that have blocks.
 extension FileNode {
   /// Dirty pages that make the file join by itself.
-  static let dirtyPageLimit = 1024
+  static let dirtyPageLimit = 256
 
   /// The page in memory, read from the index where it is not there yet. Without `state`.
   func loadPage(_ index: UInt64) throws -> CachedPage {

@@ -38,7 +38,7 @@ final class FileRegistry: Sendable {
   /// Plaintext that waits in memory, for all files together.
   private static let bufferedLimit = 2 << 20
   /// Map pages in memory, about 2.6 KB each, for all files together.
-  private static let pageLimit = 1280
+  private static let pageLimit = 768
 
   var isClosed: Bool { closed.load(ordering: .acquiring) }
   func close() { closed.store(true, ordering: .releasing) }

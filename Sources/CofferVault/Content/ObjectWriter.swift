@@ -8,7 +8,7 @@ internal import Synchronization
 /// Memory is bounded by two buffers a thread and `pageLimit` pages: when more are complete, the object is synced and
 /// they join the open transaction. The file is marked for removal until it is linked, so a crash before leaves nothing.
 final class ObjectWriter: Sendable {
-  private static let pageLimit = 256
+  private static let pageLimit = 128
 
   private let vault: Vault
   private let inode: InodeNumber

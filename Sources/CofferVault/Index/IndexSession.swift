@@ -39,7 +39,7 @@ final class IndexSession {
   }
 
   /// Operations, rows and bytes that gather before a commit is made in any case: bounds memory, and what a crash undoes.
-  private static let limits = (operations: 4096, rows: 8192, bytes: 3 << 20)
+  private static let limits = (operations: 4096, rows: 8192, bytes: 1 << 20)
 
   init(stored: StoredRows, keys: UnlockedKeys) {
     self.stored = stored

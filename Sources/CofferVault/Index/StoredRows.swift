@@ -157,7 +157,7 @@ final class StoredRows {
   func raiseGeneration(to generation: UInt64) { root.generation = max(root.generation, generation) }
 
   /// Rows that are sealed before they are written: bounds the memory of a commit.
-  private static let portion = 512
+  private static let portion = 128
 
   private func store(_ changes: ArraySlice<Change>, _ key: RecordKey, _ dirtyPages: inout Set<Int>) throws {
     // Before the first write in a bucket, because a write would take a replayed row into the new sum.
