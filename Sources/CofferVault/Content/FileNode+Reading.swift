@@ -48,12 +48,13 @@ extension FileNode {
     do {
       if count >= Self.parallelByteCount {
         // Cut between blocks, unless they are larger than a piece.
-        let start = offset & ~UInt64(Self.pieceByteCount - 1)
-        let pieces = Int((offset + UInt64(count) - start + UInt64(Self.pieceByteCount - 1)) / UInt64(Self.pieceByteCount))
+        let (size, end) = (UInt64(Self.pieceByteCount), offset + UInt64(count))
+        let pieces = (offset / size)..<((end + size - 1) / size)
         nonisolated(unsafe) let (pinned, whole) = (pin, target)
-        try Workers.each(pieces) { piece in
-          let lower = max(offset, start + UInt64(piece * Self.pieceByteCount))
-          let upper = min(offset + UInt64(count), start + UInt64((piece + 1) * Self.pieceByteCount))
+        try Workers.each(pieces.count) { number in
+          let piece = pieces.lowerBound + UInt64(number)
+          let lower = max(offset, piece * size)
+          let upper = min(end, (piece + 1) * size)
           let range = Int(lower - offset)..<Int(upper - offset)
           try self.fill(UnsafeMutableRawBufferPointer(rebasing: whole[range]), from: lower, pinned)
         }

@@ -113,12 +113,11 @@ extension FileNode {
         let start = first + UInt64(done)
         nonisolated(unsafe) let (target, whole) = (page, part)
         try Workers.each((taken.count + inPiece - 1) / inPiece) { piece in
-          let blocks = (piece * inPiece)..<min((piece + 1) * inPiece, taken.count)
+          let (lower, upper) = (piece * inPiece, min((piece + 1) * inPiece, taken.count))
+          let slots = (taken.lowerBound + UInt64(lower))..<(taken.lowerBound + UInt64(upper))
           try self.seal(
-            UnsafeRawBufferPointer(
-              rebasing: whole[(blocks.lowerBound << object.exponent)..<(blocks.upperBound << object.exponent)]),
-            from: start + UInt64(blocks.lowerBound), in: target,
-            into: (taken.lowerBound + UInt64(blocks.lowerBound))..<(taken.lowerBound + UInt64(blocks.upperBound)), object)
+            UnsafeRawBufferPointer(rebasing: whole[(lower << object.exponent)..<(upper << object.exponent)]),
+            from: start + UInt64(lower), in: target, into: slots, object)
         }
       } else {
         try seal(part, from: first + UInt64(done), in: page, into: taken, object)
