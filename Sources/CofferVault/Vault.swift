@@ -15,7 +15,10 @@ public final class Vault: Sendable {
 
   let index: Index
   let objects: ObjectStore
-  let keys: UnlockedKeys
+  let keys: KeyRing
+  let keyStore: any KeyStore
+  let scheduler: any Scheduler
+  let observers = Observers()
   let time: any TimeSource
   let files = FileRegistry()
   let folder: VaultFolder
@@ -38,7 +41,9 @@ public final class Vault: Sendable {
     keyStore: any KeyStore, lock: OwnedDescriptor, time: any TimeSource, options: VaultOptions
   ) throws {
     id = description.id
-    self.keys = keys
+    self.keys = KeyRing(keys)
+    self.keyStore = keyStore
+    scheduler = options.scheduler
     self.lock = lock
     self.time = time
     self.folder = folder
@@ -64,6 +69,7 @@ public final class Vault: Sendable {
       try anchor.flush()
     }
     do {
+      try completeDeposits()
       try recover()
     } catch {
       // Where the marks are damaged, what a crash left stays: no reason to keep anyone from the rest. A verification says
@@ -228,7 +234,7 @@ public final class Vault: Sendable {
   func commitSoon() { timer.set { [weak self] in self?.commitInBackground() } }
 
   /// A failure is found again by whoever commits next.
-  private func commitInBackground() {
+  func commitInBackground() {
     if state.withLock({ $0.isClosed }) { return }
     try? commit()
     try? anchor.flush()

@@ -12,6 +12,10 @@ public enum VaultError: Error, Equatable, Sendable {
   case folderNotEmpty
   /// The vault was made by a newer version of the program, with this format.
   case newerFormat(Int)
+  /// The vault is locked, and files of this class can be read only while it is not.
+  case locked
+  /// The file is being read as a whole, or gets another class: the two do not go together.
+  case busy
   /// The passcode is wrong.
   case wrongPasscode
   /// The key store holds no secret for this vault, so no passcode can open it here.
@@ -87,6 +91,8 @@ extension VaultError: CustomStringConvertible {
     case .folderNotEmpty: "the folder is not empty; choose one that is empty or does not exist"
     case .newerFormat(let version):
       "the vault has format \(version), from a newer version of Coffer; this one reads format \(VaultFormat.version)"
+    case .locked: "the vault is locked; unlock it with: coffer unlock"
+    case .busy: "the file is being read, or its protection class is being changed; try again when that is done"
     case .wrongPasscode: "the passcode is wrong"
     case .deviceSecretMissing:
       "the key store holds no secret for this vault, so it cannot be opened here; check --key-store"

@@ -31,6 +31,9 @@ final class CachedPage {
     return sealer
   }
 
+  /// The page's key goes with the file's.
+  func forgetSealer() { knownSealer = nil }
+
   var isEmpty: Bool { blocks.isAllHoles }
 
   /// As it is stored: without the holes at its end.

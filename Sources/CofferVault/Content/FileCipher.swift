@@ -9,6 +9,13 @@ struct FileCipher: Sendable {
   private let context: [UInt8]
   /// Derived beforehand for a file that is small to begin with, because its content is sealed more than once.
   private let inlineKey: SecretKey?
+  /// The key of the map pages that were not sealed anew yet, while the file's key is being changed.
+  private var earlier: Earlier?
+
+  private struct Earlier: Sendable {
+    let key: SecretKey
+    let firstPage: UInt64
+  }
 
   init(key: SecretKey, vault: VaultID, inode: InodeNumber, isSmall: Bool = false) {
     self.key = key
@@ -16,14 +23,24 @@ struct FileCipher: Sendable {
     context = Array("coffer content \(VaultFormat.version)".utf8) + vault.bytes + inode.value.bigEndianBytes
   }
 
-  /// The cipher of a stored file. Throws `CryptoError.notAuthentic` where the key is not the one that was committed to.
-  init(_ inode: Inode, keys: ClassKeys, vault: VaultID) throws {
-    let key = try keys.unwrap(inode.wrappedKey, for: inode.protection)
-    guard equalInConstantTime(key.commitment, inode.keyCommitment) else { throw CryptoError.notAuthentic }
-    self.init(key: key, vault: vault, inode: inode.number)
+  func sealer(page: UInt64) -> BlockSealer {
+    let key = earlier.flatMap { page >= $0.firstPage ? $0.key : nil } ?? key
+    return BlockSealer(fileKey: key, page: page, context: context)
   }
 
-  func sealer(page: UInt64) -> BlockSealer { BlockSealer(fileKey: key, page: page, context: context) }
+  /// The same, with the map pages from `firstPage` on under an earlier key.
+  func with(earlier key: SecretKey, from firstPage: UInt64) -> FileCipher {
+    var cipher = self
+    cipher.earlier = Earlier(key: key, firstPage: firstPage)
+    return cipher
+  }
+
+  /// The same, with the pages below `page` under the present key; with nil all of them.
+  func rekeyed(upTo page: UInt64?) -> FileCipher {
+    var cipher = self
+    cipher.earlier = page.flatMap { page in earlier.map { Earlier(key: $0.key, firstPage: page) } }
+    return cipher
+  }
 
   func sealInline(_ bytes: [UInt8]) throws -> [UInt8] {
     try Sealing.seal(Padding.pad(bytes), key: inlineKey ?? Self.inlineKey(of: key), authenticating: context)

@@ -63,7 +63,7 @@ extension FileNode {
     bytes.resize(to: Int(byteCount))
     if byteCount > 0 {
       try vault.files.buffers.withPlaintext(Int(byteCount)) { buffer in
-        _ = try read(at: 0, into: buffer)
+        _ = try readContent(at: 0, into: buffer)
         bytes.write(UnsafeRawBufferPointer(buffer), at: 0)
       }
     }
@@ -74,6 +74,9 @@ extension FileNode {
       for block in 0..<VaultFormat.blocksPerPage { replace(block, in: page, with: nil) }
       self.object = nil
       slots = SlotAllocator(SlotUse(reach: 0, used: 0))
+      // Nothing is left under an earlier key.
+      cipher = cipher?.rekeyed(upTo: nil)
+      protectedKey.rekeying = nil
       swap(&plain, &bytes)
       return object
     }

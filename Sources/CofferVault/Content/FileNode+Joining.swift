@@ -82,7 +82,12 @@ extension FileNode {
 
   private func contentToStore() throws -> Inode.Content {
     if let object { return .object(object.reference, state.withLock { _ in slots.use }) }
-    return .inline(try cipher.sealInline(plain.bytes))
+    if let sealedPlain {
+      // What is too long for a record needs the key to be cut into blocks.
+      guard byteCount <= UInt64(VaultFormat.inlineLimit) else { throw VaultError.locked }
+      return .inline(sealedPlain)
+    }
+    return .inline(try presentCipher().sealInline(plain.bytes))
   }
 
   private func storeInode(_ content: Inode.Content, _ session: IndexSession) throws {
@@ -90,6 +95,7 @@ extension FileNode {
     inode.byteCount = byteCount
     inode.revision = revision
     inode.content = content
+    if inode.rekeying != nil { inode.rekeying = state.withLock { _ in protectedKey.rekeying } }
     overlay.withLock { overlay in
       if let modified = overlay.modified { inode.modified = modified }
       if let changed = overlay.changed { inode.changed = max(changed, inode.changed) }

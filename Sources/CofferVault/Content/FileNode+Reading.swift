@@ -39,8 +39,16 @@ extension FileNode {
     case unknownPage(UInt64)
   }
 
-  /// Reads at `offset` until `buffer` is full or the content ends; where it throws, `buffer` holds zeros.
+  /// Reads at `offset` until `buffer` is full or the content ends; where it throws, `buffer` holds zeros. A lock waits
+  /// until it is done.
   func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, of pin: ContentPin? = nil) throws -> Int {
+    try reading { _ in try readContent(at: offset, into: buffer, of: pin) }
+  }
+
+  /// As `read`, for whoever keeps the key from going.
+  func readContent(
+    at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, of pin: ContentPin? = nil
+  ) throws -> Int {
     let end = pin?.byteCount ?? state.withLock { _ in byteCount }
     guard offset < end, !buffer.isEmpty else { return 0 }
     let count = Int(min(UInt64(buffer.count), end - offset))
@@ -72,7 +80,7 @@ extension FileNode {
     var done = 0
     while done < target.count {
       let rest = UnsafeMutableRawBufferPointer(rebasing: target[done...])
-      switch locate(offset + UInt64(done), into: rest, pin) {
+      switch try locate(offset + UInt64(done), into: rest, pin) {
       case .copied(let count): done += count
       case .unknownPage(let index): _ = try loadPage(index)
       case .stored(let run): done += try open(run, at: offset + UInt64(done), into: rest, pin)
@@ -83,8 +91,10 @@ extension FileNode {
   /// Copies what is in memory at `offset`, or says where it is stored.
   private func locate(
     _ offset: UInt64, into target: UnsafeMutableRawBufferPointer, _ pin: ContentPin?
-  ) -> Located {
-    state.withLock { _ in
+  ) throws -> Located {
+    try state.withLock { _ in
+      // Not the one that the reader came with: the key may be changing.
+      guard let cipher else { throw VaultError.locked }
       guard let object else { return .copied(copyPlain(offset, into: target)) }
       let block = offset >> object.exponent
       let within = Int(offset & UInt64(object.blockSize - 1))

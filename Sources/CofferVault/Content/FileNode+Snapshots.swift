@@ -9,19 +9,22 @@ extension FileNode {
     let revision: UInt64
     let pin: ContentPin?
     let object: ContentObject?
-    let plain: TransferBuffer?
+    /// Sealed, so that a lock need not look for it.
+    let sealedPlain: [UInt8]?
   }
 
   /// Everything written so far gets its slot first, so that memory does not hold versions.
   func pinVersion() throws -> Version {
     try writing.withLock { _ in
+      let cipher = try presentCipher()
+      // A pin's blocks are under one key.
+      guard state.withLock({ _ in protectedKey.rekeying == nil }) else { throw VaultError.busy }
       if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
       try flush()
-      return state.withLock { _ in
+      return try state.withLock { _ in
         guard let object else {
-          let copy = TransferBuffer(count: max(1, plain.count))
-          copy.bytes.copyMemory(from: plain.bytes)
-          return Version(byteCount: byteCount, revision: revision, pin: nil, object: nil, plain: copy)
+          let sealed = try cipher.sealInline(plain.bytes)
+          return Version(byteCount: byteCount, revision: revision, pin: nil, object: nil, sealedPlain: sealed)
         }
         let pin: ContentPin
         if let newest = pins.last, newest.earlier.isEmpty, newest.byteCount == byteCount, newest.revision == revision {
@@ -32,7 +35,7 @@ extension FileNode {
             byteCount: byteCount, revision: revision, blockCount: object.reference.blockCount(of: byteCount))
           pins.append(pin)
         }
-        return Version(byteCount: byteCount, revision: revision, pin: pin, object: object, plain: nil)
+        return Version(byteCount: byteCount, revision: revision, pin: pin, object: object, sealedPlain: nil)
       }
     }
   }

@@ -131,6 +131,7 @@ extension FileNode {
     _ source: UnsafeRawBufferPointer, from first: UInt64, in page: CachedPage, into taken: Range<UInt64>,
     _ object: ContentObject
   ) throws {
+    let cipher = try presentCipher()
     let sealer = state.withLock { _ in page.sealer(cipher) }
     let blockSize = object.blockSize
     var done = 0
@@ -215,7 +216,7 @@ extension FileNode {
     into buffer: TransferBuffer, _ copy: (TransferBuffer) -> Void
   ) throws {
     let start = block << object.exponent
-    let known = start < byteCount ? try read(at: start, into: buffer.bytes) : 0
+    let known = start < byteCount ? try readContent(at: start, into: buffer.bytes) : 0
     UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[known...]).initializeMemory(as: UInt8.self, repeating: 0)
     state.withLock { _ in
       dirtyBlocks[block] = buffer
@@ -234,7 +235,9 @@ extension FileNode {
 
   /// Seals all dirty blocks into slots. Where it fails, those that are left stay dirty.
   func flush() throws {
+    if !sealedBlocks.isEmpty { try placeSealedBlocks() }
     guard let object, !dirtyBlocks.isEmpty else { return }
+    let cipher = try presentCipher()
     let blocks = state.withLock { _ in dirtyBlocks.keys.sorted() }
     var done = 0
     while done < blocks.count {

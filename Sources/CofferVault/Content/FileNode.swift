@@ -11,7 +11,6 @@ internal import Synchronization
 final class FileNode: Sendable {
   unowned let vault: Vault
   let number: InodeNumber
-  let cipher: FileCipher
 
   /// One change at a time.
   let writing = Mutex<Void>(())
@@ -25,7 +24,17 @@ final class FileNode: Sendable {
   nonisolated(unsafe) var object: ContentObject?
   nonisolated(unsafe) var joinCount: UInt64 = 0
 
+  // Changed under both locks while no reader is inside; see FileNode+Locking.
+  /// Nil where a lock took the key away.
+  nonisolated(unsafe) var cipher: FileCipher?
+  /// The content of a file without an object while the key is away.
+  nonisolated(unsafe) var sealedPlain: [UInt8]?
+  /// Blocks that found no slot before the key went: sealed, they wait here for one.
+  nonisolated(unsafe) var sealedBlocks: [UInt64: SealedDirtyBlock] = [:]
+  let readers = ReaderGate()
+
   // Under `state`.
+  nonisolated(unsafe) var protectedKey: ProtectedKey
   nonisolated(unsafe) var pages: [UInt64: CachedPage] = [:]
   nonisolated(unsafe) var dirtyPageCount = 0
   /// Plaintext of blocks that were written in part and have no slot yet.
@@ -72,17 +81,17 @@ final class FileNode: Sendable {
     // Nothing but a file has a key.
     guard inode.kind != .directory else { throw VaultError.isADirectory }
     guard inode.kind == .file else { throw VaultError.wrongKind }
-    do {
-      self.cipher = try cipher ?? FileCipher(inode, keys: vault.keys.classKeys, vault: vault.id)
-    } catch {
-      throw VaultError.damaged(what: "a file's key")
-    }
+    protectedKey = ProtectedKey(inode)
+    // Also for a file that was just made: the vault may have been locked since.
+    if cipher != nil { try vault.keys.requireCreating(inode.protection) }
+    let cipher = try cipher ?? protectedKey.cipher(inode.number, vault)
+    self.cipher = cipher
     byteCount = inode.byteCount
     revision = inode.revision
     slots = SlotAllocator(SlotUse(reach: 0, used: 0))
     switch inode.content {
     case .inline(let sealed):
-      guard let bytes = try? self.cipher.openInline(sealed), bytes.count == Int(inode.byteCount) else {
+      guard let bytes = try? cipher.openInline(sealed), bytes.count == Int(inode.byteCount) else {
         throw VaultError.damaged(what: "a file's content")
       }
       plain = PlainBytes(copying: bytes)
@@ -133,7 +142,7 @@ final class FileNode: Sendable {
 
   /// What the content takes in its object, or in its record.
   var storedByteCount: UInt64 {
-    state.withLock { _ in object.map { slots.used << $0.exponent } ?? UInt64(plain.count) }
+    state.withLock { _ in object.map { slots.used << $0.exponent } ?? byteCount }
   }
 
   func noteChange() {
@@ -146,6 +155,7 @@ final class FileNode: Sendable {
     guard !vault.isReadOnly else { throw VaultError.olderThanAnchor }
     guard !vault.files.isClosed else { throw VaultError.badHandle }
     if overlay.withLock({ $0.isBroken }) { throw VaultError.needsReopening }
+    _ = try presentCipher()
   }
 
   /// Remembers a failure that every handle reports once.

@@ -123,7 +123,10 @@ final class FileRegistry: Sendable {
     }
     switch end {
     case .inUse: break
-    case .idle: didDropPages(node.dropCleanPages(all: true))
+    case .idle:
+      didDropPages(node.dropCleanPages(all: true))
+      // Its last handle is closed, and it must not be opened again while the vault is locked.
+      if node.vault.keys.phase == .locked, node.protection == .completeUnlessOpen { node.dropKey() }
     case .forgotten: forgetMemory(of: node)
     }
   }
@@ -207,6 +210,26 @@ final class FileRegistry: Sendable {
     }
     if let failure { throw failure }
   }
+
+  // MARK: Locking
+
+  /// Nodes whose key goes with a lock: of class complete, and of class complete-unless-open where nobody has them open.
+  private var lockedAway: [FileNode] {
+    state.withLock { state in
+      state.entries.values.filter { entry in
+        entry.node.protection == .complete || (entry.node.protection == .completeUnlessOpen && entry.users == 0)
+      }.map(\.node)
+    }
+  }
+
+  /// Seals what waits in memory of files whose key is about to go. What finds no room on the disk is sealed in memory
+  /// when the key goes.
+  func sealBeforeLock() {
+    for node in lockedAway { try? node.writing.withLock { _ in try node.flushAll() } }
+  }
+
+  /// Takes the keys away; returns when no call uses one any more.
+  func dropKeys() { for node in lockedAway { node.dropKey() } }
 
   // MARK: Memory
 

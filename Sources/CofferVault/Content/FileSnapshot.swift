@@ -45,12 +45,16 @@ public final class FileSnapshot: Sendable {
   /// Throws `damaged` when the stored blocks are not those that were written; the buffer then holds none of them.
   public func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(VaultError) -> Int {
     guard offset < byteCount, !buffer.isEmpty else { return 0 }
-    if let plain = version.plain {
+    return try VaultError.catching {
+      guard let sealed = version.sealedPlain else { return try node.read(at: offset, into: buffer, of: version.pin) }
       let count = Int(min(UInt64(buffer.count), byteCount - offset))
-      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: plain.bytes[Int(offset)..<(Int(offset) + count)]))
-      return count
+      return try node.reading { cipher in
+        var plain = try cipher.openInline(sealed)
+        defer { plain.withUnsafeMutableBytes { overwrite($0) } }
+        buffer.copyBytes(from: plain[Int(offset)..<(Int(offset) + count)])
+        return count
+      }
     }
-    return try VaultError.catching { try node.read(at: offset, into: buffer, of: version.pin) }
   }
 }
 

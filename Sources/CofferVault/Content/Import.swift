@@ -11,60 +11,75 @@ extension Vault {
   public func importFile(
     _ source: ImportSource, to path: VaultPath, replacing: Bool = false, control: TransferControl = TransferControl()
   ) throws(VaultError) -> FileAttributes {
+    try store(source, at: path, replacing: replacing, control)
+  }
+
+  /// As `importFile`, also while the vault is locked: a file that would be of class complete then is one of class
+  /// complete-unless-open, and becomes complete when the vault is unlocked. Nothing that is there is replaced.
+  @discardableResult
+  public func deposit(
+    _ source: ImportSource, to path: VaultPath, control: TransferControl = TransferControl()
+  ) throws(VaultError) -> FileAttributes {
+    try store(source, at: path, replacing: false, isDeposit: true, control)
+  }
+
+  private func store(
+    _ source: ImportSource, at path: VaultPath, replacing: Bool, isDeposit: Bool = false, _ control: TransferControl
+  ) throws(VaultError) -> FileAttributes {
     guard path.lastName != nil else { throw .isADirectory }
     return try VaultError.catching {
-      let number = try self.change { session in
-        try self.checkTarget(path, replacing: replacing, session)
-        return session.newInodeNumber()
+      let (number, protection) = try self.change { session in
+        let parent = try self.checkTarget(path, replacing: replacing, session)
+        return (session.newInodeNumber(), parent.protection)
       }
+      let isKept = isDeposit && protection == .complete && isLocked
+      let key = try NewFileKey(number, isKept ? .completeUnlessOpen : protection, isDeposit: isKept, self)
       let start = try SourceReader.start(of: source, control: control)
       if control.isCancelled() { throw VaultError.cancelled }
       if start.count <= VaultFormat.inlineLimit {
-        return try self.storeInline(start, number, source, path, replacing: replacing, control)
+        return try self.storeInline(start, key, source, path, replacing: replacing, control)
       }
-      return try self.storeObject(start, number, source, path, replacing: replacing, control)
+      return try self.storeObject(start, key, source, path, replacing: replacing, control)
     }
   }
 
   private func storeInline(
-    _ bytes: [UInt8], _ number: InodeNumber, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
+    _ bytes: [UInt8], _ key: NewFileKey, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
     _ control: TransferControl
   ) throws -> FileAttributes {
     if let expected = source.byteCount, expected != UInt64(bytes.count) { throw VaultError.sourceChanged }
-    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
-    let sealed = try cipher.sealInline(bytes)
+    let sealed = try key.held.use { try $0.sealInline(bytes) }
     control.progress(bytes.count)
     return try change { session in
       try self.link(
-        number, cipher, source, byteCount: UInt64(bytes.count), content: .inline(sealed), path, replacing: replacing,
+        key, source, byteCount: UInt64(bytes.count), content: .inline(sealed), path, replacing: replacing,
         session)
     }
   }
 
   private func storeObject(
-    _ start: [UInt8], _ number: InodeNumber, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
+    _ start: [UInt8], _ key: NewFileKey, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
     _ control: TransferControl
   ) throws -> FileAttributes {
     let exponent = VaultFormat.blockSizeExponent(for: source.byteCount)
-    let object = try reserveObject(blockSizeExponent: exponent) { PendingRemoval(inode: number, object: $0) }
-    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
+    let object = try reserveObject(blockSizeExponent: exponent) { PendingRemoval(inode: key.number, object: $0) }
     do {
       let writer = ObjectWriter(
-        vault: self, inode: number, object: object, file: try objects.create(object.number), cipher: cipher)
+        vault: self, inode: key.number, object: object, file: try objects.create(object.number), cipher: key.held)
       let byteCount = try writer.write(source, start: start, control: control)
       return try change { session in
         try writer.storeRemainingPages(session)
-        try session.removePending(number)
+        try session.removePending(key.number)
         let slots = SlotUse(reach: object.blockCount(of: byteCount), used: object.blockCount(of: byteCount))
         return try self.link(
-          number, cipher, source, byteCount: byteCount, content: .object(object, slots), path, replacing: replacing,
+          key, source, byteCount: byteCount, content: .object(object, slots), path, replacing: replacing,
           session)
       }
     } catch {
       // Nothing names it, for a change that throws was not applied. While the mark is there, the next opening does
       // what fails here.
       try? objects.remove(object.number)
-      try? remove(number)
+      try? remove(key.number)
       throw error
     }
   }
@@ -100,28 +115,31 @@ extension Vault {
     }
   }
 
-  private func checkTarget(_ path: VaultPath, replacing: Bool, _ session: IndexSession) throws {
+  /// The folder that will hold the file.
+  @discardableResult
+  private func checkTarget(_ path: VaultPath, replacing: Bool, _ session: IndexSession) throws -> Inode {
     let parent = try session.resolveFolder(path.parent)
-    guard let name = path.lastName, let existing = try session.entry(name, in: parent.number) else { return }
+    guard let name = path.lastName, let existing = try session.entry(name, in: parent.number) else { return parent }
     guard existing.kind != .directory else { throw VaultError.isADirectory }
     guard replacing else { throw VaultError.exists }
+    return parent
   }
 
   private func link(
-    _ number: InodeNumber, _ cipher: FileCipher, _ source: ImportSource, byteCount: UInt64, content: Inode.Content,
+    _ key: NewFileKey, _ source: ImportSource, byteCount: UInt64, content: Inode.Content,
     _ path: VaultPath, replacing: Bool, _ session: IndexSession
   ) throws -> FileAttributes {
     // Asked again: names may have changed while the content was sealed.
-    try checkTarget(path, replacing: replacing, session)
+    let parent = try checkTarget(path, replacing: replacing, session)
     guard let name = path.lastName else { throw VaultError.isADirectory }
-    let parent = try session.resolveFolder(path.parent)
     let now = time.now()
     let inode = Inode(
-      number: number, kind: .file, protection: parent.protection, permissions: source.permissions & 0o7777,
+      number: key.number, kind: .file, protection: key.protected.protection, permissions: source.permissions & 0o7777,
       owner: .process, modified: source.modified ?? now, now: now, byteCount: byteCount,
-      wrappedKey: try keys.classKeys.wrap(cipher.key, for: parent.protection), keyCommitment: cipher.key.commitment,
+      wrappedKey: key.protected.wrapped, keyCommitment: key.protected.commitment,
       content: content)
     try insert(inode, as: name, in: parent.number, replacing: replacing, session)
+    if key.isDeposit { try session.addDeposit(inode.number) }
     return FileAttributes(inode)
   }
 }

@@ -14,7 +14,7 @@ final class ObjectWriter: Sendable {
   private let inode: InodeNumber
   private let object: ObjectReference
   private let file: OwnedDescriptor
-  private let cipher: FileCipher
+  private let cipher: HeldCipher
   private let runs: BlockRuns
   private let state = Mutex(State())
 
@@ -23,7 +23,7 @@ final class ObjectWriter: Sendable {
     var filled: [UInt64: Int] = [:]
   }
 
-  init(vault: Vault, inode: InodeNumber, object: ObjectReference, file: OwnedDescriptor, cipher: FileCipher) {
+  init(vault: Vault, inode: InodeNumber, object: ObjectReference, file: OwnedDescriptor, cipher: HeldCipher) {
     self.vault = vault
     self.inode = inode
     self.object = object
@@ -66,16 +66,16 @@ final class ObjectWriter: Sendable {
     UnsafeMutableRawBufferPointer(rebasing: plaintext[count..<padded]).initializeMemory(as: UInt8.self, repeating: 0)
     let first = runs.firstBlock(of: run)
     let page = runs.page(of: run)
-    let sealer = cipher.sealer(page: page)
-    var blocks: [MapPage.Block] = []
-    blocks.reserveCapacity(blockCount)
-    for position in 0..<blockCount {
-      let range = (position * blockSize)..<((position + 1) * blockSize)
-      let block = first + UInt64(position)
-      let seal = try sealer.seal(
-        UnsafeRawBufferPointer(rebasing: plaintext[range]), block: block,
-        into: UnsafeMutableRawBufferPointer(rebasing: ciphertext[range]))
-      blocks.append(MapPage.Block(slot: block, seal: seal))
+    let blocks = try cipher.use { cipher in
+      let sealer = cipher.sealer(page: page)
+      return try (0..<blockCount).map { position in
+        let range = (position * blockSize)..<((position + 1) * blockSize)
+        let block = first + UInt64(position)
+        let seal = try sealer.seal(
+          UnsafeRawBufferPointer(rebasing: plaintext[range]), block: block,
+          into: UnsafeMutableRawBufferPointer(rebasing: ciphertext[range]))
+        return MapPage.Block(slot: block, seal: seal)
+      }
     }
     try file.writeAll(UnsafeRawBufferPointer(rebasing: ciphertext[..<padded]), at: first << object.blockSizeExponent)
     let offset = Int(first % VaultFormat.blocksPerPage)

@@ -239,7 +239,9 @@ extension Vault {
   ///
   /// - Parameter cipher: of a file that was just made; nil unwraps the file's key.
   func node(of inode: Inode, _ cipher: FileCipher? = nil) throws -> FileNode {
-    try files.use(inode) { try FileNode(inode, cipher, vault: self) }
+    // Also where somebody else has it open.
+    if cipher == nil, inode.kind == .file { try keys.requireOpening(inode.protection) }
+    return try files.use(inode) { try FileNode(inode, cipher, vault: self) }
   }
 }
 

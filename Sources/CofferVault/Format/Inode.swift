@@ -37,6 +37,8 @@ struct Inode: Sendable {
   /// The file's key wrapped for its class; empty for anything but a file.
   var wrappedKey: [UInt8]
   var keyCommitment: [UInt8]
+  /// A change of the key that is not finished; see ``Rekeying``.
+  var rekeying: Rekeying?
   var content: Content
 
   func encoded() -> [UInt8] {
@@ -57,6 +59,12 @@ struct Inode: Sendable {
     writer.write(attributeCount)
     writer.write(counted: wrappedKey)
     writer.write(counted: keyCommitment)
+    writer.write(UInt8(rekeying == nil ? 0 : 1))
+    if let rekeying {
+      writer.write(counted: rekeying.wrappedKey)
+      writer.write(counted: rekeying.keyCommitment)
+      writer.write(rekeying.nextPage)
+    }
     switch content {
     case .directory(let folder):
       writer.write(UInt8(1))
@@ -103,6 +111,14 @@ struct Inode: Sendable {
     wrappedKey = try reader.read(countedUpTo: 128)
     keyCommitment = try reader.read(countedUpTo: 32)
     switch try reader.read(UInt8.self) {
+    case 0: rekeying = nil
+    case 1:
+      rekeying = Rekeying(
+        wrappedKey: try reader.read(countedUpTo: 128), keyCommitment: try reader.read(countedUpTo: 32),
+        nextPage: try reader.read())
+    default: throw MalformedBytes()
+    }
+    switch try reader.read(UInt8.self) {
     case 1:
       content = .directory(
         FolderContent(
@@ -118,6 +134,9 @@ struct Inode: Sendable {
     }
     try reader.finish()
     if case .directory(let folder) = content, folder.folderCount > folder.entryCount { throw MalformedBytes() }
+    if rekeying != nil {
+      guard case .object = content else { throw MalformedBytes() }
+    }
     guard content.fits(kind), byteCount <= VaultFormat.fileSizeLimit else { throw MalformedBytes() }
     if case .inline = content, byteCount > UInt64(VaultFormat.inlineLimit) { throw MalformedBytes() }
     if case .object(let object, let slots) = content {
@@ -149,6 +168,15 @@ struct Inode: Sendable {
     self.keyCommitment = keyCommitment
     self.content = content
   }
+}
+
+/// A file's earlier key, while its blocks are being sealed anew under the present one: map pages from `nextPage` on are
+/// still under the earlier.
+struct Rekeying: Equatable, Sendable {
+  /// Wrapped for the file's present class, so that the record itself never says more than that class allows.
+  let wrappedKey: [UInt8]
+  let keyCommitment: [UInt8]
+  var nextPage: UInt64
 }
 
 /// What a folder holds.

@@ -13,6 +13,8 @@ enum RecordKind: UInt8, CaseIterable {
   case attribute = 8
   /// Which groups of a file's map pages have rows; see ``MapDirectory``.
   case mapDirectory = 9
+  /// A file that was stored while the vault was locked, and becomes complete when it is unlocked.
+  case deposit = 10
 
   /// Entries are small and read in runs, so they have a clustered table; the others are large and looked up one by one.
   var table: RecordTable { self == .entry ? .entry : .record }

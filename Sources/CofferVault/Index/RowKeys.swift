@@ -138,6 +138,10 @@ struct RowKeys: Sendable {
 
   var pendingPrefix: RowPrefix { RowPrefix(high: word("pending", [])) }
 
+  func deposit(_ inode: InodeNumber) -> RowKey { RowKey(high: depositPrefix.high, low: inode.value) }
+
+  var depositPrefix: RowPrefix { RowPrefix(high: word("deposit", [])) }
+
   /// Where an object lies below the objects' folder: a folder of two digits, and a name of thirty.
   func objectPlace(_ number: UInt64) -> (folder: String, name: String) {
     let digits = hash("object", number.bigEndianBytes).prefix(16).hexadecimal

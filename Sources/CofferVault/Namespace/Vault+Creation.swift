@@ -100,7 +100,7 @@ extension Vault {
     let number = session.newInodeNumber()
     let cipher = FileCipher(key: SecretKey(), vault: id, inode: number, isSmall: true)
     var inode = newInode(number, .file, node, in: parent, content: .inline(try cipher.sealInline([])))
-    inode.wrappedKey = try keys.classKeys.wrap(cipher.key, for: parent.protection)
+    inode.wrappedKey = try keys.wrap(cipher.key, for: parent.protection)
     inode.keyCommitment = cipher.key.commitment
     return (inode, cipher)
   }

@@ -83,6 +83,7 @@ final class Verifier {
   private func countMarksAndSettings() throws {
     _ = try step(nil) {
       let marks = try vault.index.read { try $0.pendingRemovals() }
+      state.reachedRecordCount += UInt64(try vault.index.read { try $0.deposits().count })
       for mark in marks {
         state.reachedRecordCount += 1
         guard let number = mark.inode, let inode = try vault.index.read({ try $0.inodeIfPresent(number) }) else {

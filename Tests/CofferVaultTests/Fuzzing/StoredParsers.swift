@@ -60,6 +60,7 @@ struct StoredParser {
         return Padding.pad(writer.bytes)
       }
     case .pending: { bytes, _ in try PendingRemoval(decoding: bytes).encoded() }
+    case .deposit: { bytes, _ in Padding.pad(try InodeNumber(deposit: bytes).value.bigEndianBytes) }
     case .bucket: { bytes, _ in Bucket.encode(try Bucket.decodePage(bytes)) }
     case .root: { bytes, _ in try RootRecord(decoding: bytes).encoded() }
     case .attribute: { ExtendedAttribute.encode(try ExtendedAttribute.decode($0, of: $1.inode), of: $1.inode) }
@@ -109,6 +110,7 @@ extension TamperedVault {
       let object = ObjectReference(number: 3, blockSizeExponent: 12)
       let removal = PendingRemoval(inode: files[0], object: object)
       result[.pending] = [.init(bytes: removal.encoded(), inode: files[0])]
+      result[.deposit] = [.init(bytes: Padding.pad(files[0].value.bigEndianBytes), inode: files[0])]
       let buckets = (0..<VaultFormat.bucketsPerPage).map {
         Bucket(sum: .init(repeating: UInt64($0)), count: UInt32($0))
       }

@@ -37,6 +37,7 @@ enum StoredPart: Hashable, CaseIterable {
     case .map: "map page"
     case .setting: "setting"
     case .pending: "removal mark"
+    case .deposit: "deposit mark"
     case .bucket: "bucket page"
     case .root: "root"
     case .attribute: "attribute"

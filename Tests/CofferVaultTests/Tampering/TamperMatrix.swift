@@ -32,8 +32,8 @@ struct TamperMatrix {
 
   func cell(_ part: StoredPart, _ attack: Attack) throws -> Cell {
     if let reason = impossible(part, attack) { return .impossible(reason) }
-    // A mark is done by the next opening, so that only a crash leaves one at rest.
-    let base = part == .record(.pending) ? "crashed" : "now"
+    // A mark is done by the next opening or unlock, so that only a crash leaves one at rest.
+    let base = [.record(.pending), .record(.deposit)].contains(part) ? "crashed" : "now"
     if try FileSystem().status(of: disk) != nil { try FileManager.default.removeItem(atPath: disk) }
     try FileManager.default.copyItem(atPath: vault.folder(base), toPath: disk)
     let damage: Damage?

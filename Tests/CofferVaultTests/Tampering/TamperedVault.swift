@@ -114,10 +114,20 @@ struct TamperedVault {
       .hold(path: "docs/gone"), .hold(path: "docs/gone too"), .remove(path: "docs/gone"),
       .remove(path: "docs/gone too"),
     ])
+    try mark(again) { try $0.addDeposit($1) }
     try FileManager.default.copyItem(atPath: disk, toPath: folder("crashed"))
+    try mark(again) { try $0.removeDeposit($1) }
     readers = []
     try again.close()
     try FileManager.default.moveItem(atPath: disk, toPath: folder("now"))
+  }
+
+  /// Marks of what was stored while the vault was locked: here on files that were not, so that they change nothing else.
+  private func mark(_ vault: Vault, _ body: (IndexSession, InodeNumber) throws -> Void) throws {
+    try vault.change { session in
+      for name in ["target", "partner"] { try body(session, session.resolve(VaultPath("docs/" + name)).number) }
+    }
+    try vault.commit()
   }
 
   /// Learns where everything lies.
@@ -160,6 +170,7 @@ struct TamperedVault {
           case .map: try ["target", "partner"].map { .init(kind, keys.mapPage(try inode($0), 0)) }
           case .setting: ["one", "two"].map { .init(kind, keys.setting($0)) }
           case .pending: try ["gone", "gone too"].map { .init(kind, keys.pending(try inode($0))) }
+          case .deposit: try ["target", "partner"].map { .init(kind, keys.deposit(try inode($0))) }
           case .bucket:
             [keys.entryPrefix(parent: docs).high, keys.settingPrefix.high].map {
               .init(.bucket, id: Int64(RowKey.bucket(of: $0) / VaultFormat.bucketsPerPage))
@@ -220,7 +231,7 @@ extension TamperedVault {
     defer { try? opened.close() }
     let keys = try opened.look { $0.rowKeys }
     var highs = Set(rows.values.flatMap { $0 }.compactMap { Data.fromDatabaseValue($0.key)?.prefix(8) })
-    for prefix in [keys.settingPrefix, keys.pendingPrefix] { highs.insert(Data(prefix.high.bigEndianBytes)) }
+    for prefix in [keys.settingPrefix, keys.pendingPrefix, keys.depositPrefix] { highs.insert(Data(prefix.high.bigEndianBytes)) }
     return Set(highs.map { $0[$0.startIndex] }).count == highs.count
   }
 

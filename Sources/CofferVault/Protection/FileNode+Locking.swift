@@ -1,0 +1,180 @@
+internal import CofferCrypto
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// What a lock takes away from a file in use, and what an unlock brings back: its key, the keys of its pages, and every
+/// byte of plaintext in memory.
+///
+/// Who writes holds `writing`, and who reads has entered `readers`: both keep the key from going until they are done.
+extension FileNode {
+  var protection: ProtectionClass { state.withLock { _ in protectedKey.protection } }
+
+  /// Runs a reader with the file's cipher. Throws `locked` where the key is away and cannot come back yet.
+  func reading<Result>(_ body: (FileCipher) throws -> Result) throws -> Result {
+    if !readers.enter() {
+      try writing.withLock { _ in _ = try presentCipher() }
+      guard readers.enter() else { throw VaultError.locked }
+    }
+    defer { readers.leave() }
+    guard let cipher else { throw VaultError.locked }
+    return try body(cipher)
+  }
+
+  /// The file's cipher; brings the key back where the vault was unlocked meanwhile, else throws `locked`. Under `writing`.
+  func presentCipher() throws -> FileCipher {
+    if let cipher { return cipher }
+    let cipher = try state.withLock { _ in protectedKey }.cipher(number, vault)
+    try takeBack(cipher)
+    readers.open()
+    return cipher
+  }
+
+  /// Takes the key away: what waits in memory is sealed first. Returns when no call uses the key any more.
+  func dropKey() {
+    writing.withLock { _ in
+      readers.close()
+      guard let cipher else { return }
+      // What finds no room, or fails, stays in memory without a byte of plaintext.
+      try? flushAll()
+      putAway(cipher)
+    }
+  }
+
+  private func putAway(_ cipher: FileCipher) {
+    var freed = 0
+    state.withLock { _ in
+      if object == nil {
+        // Sealing fails only where the library does; then secrecy goes before what was not yet stored.
+        sealedPlain = (try? cipher.sealInline(plain.bytes)) ?? sealedPlain
+        freed += plain.count
+        plain = PlainBytes()
+      }
+      for (block, buffer) in dirtyBlocks {
+        let sealer = cipher.sealer(page: block / VaultFormat.blocksPerPage)
+        if let sealed = try? sealer.seal(UnsafeRawBufferPointer(buffer.bytes), block: block) {
+          sealedBlocks[block] = SealedDirtyBlock(sealed)
+        }
+        freed += buffer.bytes.count
+        overwrite(buffer.bytes)
+      }
+      dirtyBlocks = [:]
+      for page in pages.values { page.forgetSealer() }
+      self.cipher = nil
+    }
+    vault.files.didBuffer(-freed)
+  }
+
+  private func takeBack(_ cipher: FileCipher) throws {
+    var taken = 0
+    let bytes = try sealedPlain.map { sealed in
+      guard let bytes = try? cipher.openInline(sealed), UInt64(bytes.count) == byteCount else {
+        throw VaultError.damaged(what: "a file's content")
+      }
+      return bytes
+    }
+    var blocks: [UInt64: TransferBuffer] = [:]
+    for (block, sealed) in sealedBlocks {
+      let sealer = cipher.sealer(page: block / VaultFormat.blocksPerPage)
+      let buffer = TransferBuffer(count: sealed.ciphertext.count)
+      try sealed.ciphertext.withUnsafeBytes {
+        try sealer.open($0, block: block, seal: sealed.seal, into: buffer.bytes)
+      }
+      blocks[block] = buffer
+    }
+    state.withLock { _ in
+      if var bytes {
+        plain = PlainBytes(copying: bytes)
+        taken += bytes.count
+        bytes.withUnsafeMutableBytes { overwrite($0) }
+      }
+      for (block, buffer) in blocks {
+        dirtyBlocks[block] = buffer
+        taken += buffer.bytes.count
+      }
+      sealedPlain = nil
+      sealedBlocks = [:]
+      self.cipher = cipher
+    }
+    vault.files.didBuffer(taken)
+  }
+
+  /// Gives blocks that were sealed when the key went their slots. Under `writing`.
+  func placeSealedBlocks() throws {
+    guard let object else { return }
+    for block in sealedBlocks.keys.sorted() {
+      guard let sealed = sealedBlocks[block] else { continue }
+      let page = try writablePage(block / VaultFormat.blocksPerPage)
+      let taken = state.withLock { _ in slots.take(upTo: 1) }
+      do {
+        try sealed.ciphertext.withUnsafeBytes { try object.file.writeAll($0, at: taken.lowerBound << object.exponent) }
+      } catch {
+        state.withLock { _ in slots.giveBack(taken) }
+        throw error
+      }
+      state.withLock { _ in
+        replace(block, in: page, with: MapPage.Block(slot: taken.lowerBound, seal: sealed.seal))
+        sealedBlocks[block] = nil
+      }
+    }
+  }
+}
+
+/// A file's key as its record has it.
+struct ProtectedKey: Sendable {
+  let protection: ProtectionClass
+  let wrapped: [UInt8]
+  let commitment: [UInt8]
+  var rekeying: Rekeying?
+
+  init(_ inode: Inode) {
+    protection = inode.protection
+    wrapped = inode.wrappedKey
+    commitment = inode.keyCommitment
+    rekeying = inode.rekeying
+  }
+
+  init(protection: ProtectionClass, wrapped: [UInt8], commitment: [UInt8], rekeying: Rekeying? = nil) {
+    self.protection = protection
+    self.wrapped = wrapped
+    self.commitment = commitment
+    self.rekeying = rekeying
+  }
+
+  /// Throws `locked`, or `damaged` where the key is not the one that was committed to.
+  func cipher(_ inode: InodeNumber, _ vault: Vault) throws -> FileCipher {
+    do {
+      let cipher = FileCipher(key: try key(wrapped, commitment, vault), vault: vault.id, inode: inode)
+      guard let rekeying else { return cipher }
+      return cipher.with(
+        earlier: try key(rekeying.wrappedKey, rekeying.keyCommitment, vault), from: rekeying.nextPage)
+    } catch is CryptoError {
+      throw VaultError.damaged(what: "a file's key")
+    }
+  }
+
+  private func key(_ wrapped: [UInt8], _ commitment: [UInt8], _ vault: Vault) throws -> SecretKey {
+    let key = try vault.keys.unwrap(wrapped, for: protection)
+    guard equalInConstantTime(key.commitment, commitment) else { throw CryptoError.notAuthentic }
+    return key
+  }
+
+  /// Writes the key into a record.
+  func store(in inode: inout Inode) {
+    inode.protection = protection
+    inode.wrappedKey = wrapped
+    inode.keyCommitment = commitment
+    inode.rekeying = rekeying
+  }
+}
+
+/// A block's ciphertext that has no slot yet.
+struct SealedDirtyBlock: Sendable {
+  let seal: BlockSeal
+  let ciphertext: [UInt8]
+
+  init(_ block: SealedBlock) {
+    seal = block.seal
+    ciphertext = block.withCiphertext { Array($0) }
+  }
+}

@@ -1,0 +1,65 @@
+internal import CofferCrypto
+internal import CofferKeys
+public import CofferSystem
+
+/// Locking and unlocking an open vault.
+extension Vault {
+  /// Seconds between a lock and the keys' end, in which whoever has a file open can finish.
+  public static let graceSeconds = 10.0
+
+  /// Content of the classes complete and complete-unless-open cannot be opened.
+  public var isLocked: Bool { keys.phase != .unlocked }
+
+  /// Calls `observer` on every event from now on, on the thread that locks or unlocks, until the observation goes.
+  public func observe(_ observer: @escaping @Sendable (VaultEvent) -> Void) -> VaultObservation {
+    observers.add(observer)
+  }
+
+  /// Locks the vault: nothing of class complete is opened from here on; what waits in memory is sealed; and after the
+  /// grace period the keys go, once the calls that use them are done. What is sealed then is written and committed
+  /// afterwards, so that nobody waits for the disk.
+  ///
+  /// Open files of class complete-unless-open go on, and new ones can be made. Locking a locked vault does nothing; a
+  /// second call with a shorter grace period hastens the end.
+  ///
+  /// - Parameter graceSeconds: with 0 the keys are gone when it returns.
+  public func lock(graceSeconds: Double = Vault.graceSeconds) {
+    guard let turn = keys.beginLocking() else { return }
+    if turn.isFirst {
+      observers.tell(.willBecomeUnavailable)
+      files.sealBeforeLock()
+    }
+    if graceSeconds <= 0 { return dropKeys(turn.number) }
+    scheduler.schedule(afterSeconds: graceSeconds) { [weak self] in self?.dropKeys(turn.number) }
+  }
+
+  private func dropKeys(_ turn: Int) {
+    guard keys.drop(turn: turn) else { return }
+    files.dropKeys()
+    observers.tell(.didBecomeUnavailable)
+    scheduler.schedule(afterSeconds: 0) { [weak self] in self?.commitInBackground() }
+  }
+
+  /// Unlocks the vault: open files of class complete can be read and written again, and what was deposited becomes
+  /// complete. Throws `wrongPasscode`.
+  public func unlock(passcode: SecretBytes) throws(VaultError) {
+    try VaultError.catching {
+      let found = try Vault.unlockedKeys(in: folder, id: id, keyStore: keyStore, passcode: passcode)
+      guard keys.restore(found.classKeys) else { return }
+      if !isReadOnly { try completeDeposits() }
+      observers.tell(.didBecomeAvailable)
+    }
+  }
+
+  private static func unlockedKeys(
+    in folder: VaultFolder, id: VaultID, keyStore: any KeyStore, passcode: SecretBytes
+  ) throws -> UnlockedKeys {
+    guard let description = try folder.contents(of: VaultFormat.description),
+      let keybag = try folder.contents(of: VaultFormat.keybag)
+    else { throw VaultError.damaged(what: VaultFormat.keybag) }
+    guard let secret = try keyStore.read(.deviceSecret, of: id) else { throw VaultError.deviceSecretMissing }
+    return try Keybag(parsing: keybag).unlock(VaultDescription(parsing: description), deviceSecret: secret) {
+      try $0.key(for: passcode)
+    }
+  }
+}
