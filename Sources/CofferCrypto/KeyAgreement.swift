@@ -21,9 +21,8 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
 
   /// The private half as a key that can itself be wrapped.
   public var secretKey: SecretKey {
-    var raw = key.rawRepresentation
-    defer { raw.withUnsafeMutableBytes { overwrite($0) } }
-    return SecretKey(SymmetricKey(data: raw))
+    // Not overwritten afterwards: the library lends its own memory here, and clears it when the key goes.
+    SecretKey(SymmetricKey(data: key.rawRepresentation))
   }
 
   /// The public half: 32 bytes.

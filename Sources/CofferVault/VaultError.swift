@@ -14,7 +14,7 @@ public enum VaultError: Error, Equatable, Sendable {
   case newerFormat(Int)
   /// The vault is locked, and files of this class can be read only while it is not.
   case locked
-  /// The file is being read as a whole, or gets another class: the two do not go together.
+  /// Somebody reads the file as a whole, and its key cannot change meanwhile.
   case busy
   /// The passcode is wrong.
   case wrongPasscode
@@ -92,7 +92,7 @@ extension VaultError: CustomStringConvertible {
     case .newerFormat(let version):
       "the vault has format \(version), from a newer version of Coffer; this one reads format \(VaultFormat.version)"
     case .locked: "the vault is locked; unlock it with: coffer unlock"
-    case .busy: "the file is being read, or its protection class is being changed; try again when that is done"
+    case .busy: "the file is being read; its protection class can be changed when that is done"
     case .wrongPasscode: "the passcode is wrong"
     case .deviceSecretMissing:
       "the key store holds no secret for this vault, so it cannot be opened here; check --key-store"

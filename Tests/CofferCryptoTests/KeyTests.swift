@@ -37,6 +37,8 @@ import Testing
       let wrapped = try AgreementKey.wrap(key, to: agreement.publicKey)
       #expect(try bytes(agreement.unwrap(wrapped)) == bytes(key))
       #expect(try bytes(AgreementKey(agreement.secretKey).unwrap(wrapped)) == bytes(key))
+      // Giving the private half away leaves it where it is.
+      #expect(try bytes(agreement.unwrap(wrapped)) == bytes(key))
       #expect(throws: CryptoError.notAuthentic) { try AgreementKey().unwrap(wrapped) }
       var changed = wrapped
       changed[Int.random(in: changed.indices)] ^= 0x10

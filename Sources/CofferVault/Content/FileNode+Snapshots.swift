@@ -17,8 +17,6 @@ extension FileNode {
   func pinVersion() throws -> Version {
     try writing.withLock { _ in
       let cipher = try presentCipher()
-      // A pin's blocks are under one key.
-      guard state.withLock({ _ in protectedKey.rekeying == nil }) else { throw VaultError.busy }
       if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
       try flush()
       return try state.withLock { _ in

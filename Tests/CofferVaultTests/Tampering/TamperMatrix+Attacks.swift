@@ -132,6 +132,12 @@ extension TamperMatrix {
       let vault = try vault.opener.open(disk)
       defer { try? vault.close() }
       var readers: [FileSnapshot] = []
+      if part == .record(.deposit) {
+        // Where what is stored while the vault is locked gets its mark.
+        try vault.change { session in
+          try session.addDeposit(session.resolve(VaultPath("docs/target")).number)
+        }
+      }
       _ = try vault.wholeContents(of: VaultPath("docs/target"))
       // One change, where the part would be written: what came before a refusal would stay.
       let change: VaultChange =
