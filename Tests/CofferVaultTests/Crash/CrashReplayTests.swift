@@ -1,4 +1,6 @@
+import CofferSystem
 import CofferTestSupport
+import CofferVaultTestSupport
 import Foundation
 import Synchronization
 import Testing
@@ -23,8 +25,8 @@ import Testing
           return seed
         }
         do {
-          let run = try RecordedRun(seed: seed, commitCount: 6)
-          let outcome = try CrashReplay(run).cut(reorderings: 3, includingCreation: seed < Effort.firstSeed + 2)
+          let run = try RecordedRun(seed: seed, commitCount: 8)
+          let outcome = try CrashReplay(run).cut(reorderings: 2, includingCreation: seed < Effort.firstSeed + 2)
           states.withLock { states in for state in outcome.states { states.insert("\(seed)/\(state)") } }
           total.withLock { $0.add(outcome) }
         } catch {
@@ -38,6 +40,9 @@ import Testing
     print(
       "crashes: \(outcome.cutCount), in commits \(outcome.cutsInCommits), with losses \(outcome.withLosses), "
         + "torn logs \(outcome.tornLogs), in creations \(outcome.inCreation), states \(found)")
+    for circumstance in Circumstance.allCases {
+      print("crashes: \(circumstance.rawValue) \(outcome.circumstances[circumstance] ?? 0)")
+    }
     #expect(outcome.damages == [])
     // It was not trivial.
     #expect(outcome.cutCount >= Self.cutCount)
@@ -45,6 +50,9 @@ import Testing
     #expect(outcome.withLosses > outcome.cutCount / 4)
     #expect(outcome.tornLogs > outcome.cutCount / 100)
     #expect(outcome.inCreation > 0)
+    for circumstance in Circumstance.allCases {
+      #expect((outcome.circumstances[circumstance] ?? 0) > outcome.cutCount / 500, "\(circumstance)")
+    }
     #expect(found > outcome.cutCount / 500)
   }
 }

@@ -131,7 +131,7 @@ extension TamperMatrix {
     do {
       let vault = try vault.opener.open(disk)
       defer { try? vault.close() }
-      var readers: [FileSnapshot] = []
+      var held = HeldFiles()
       _ = try vault.wholeContents(of: VaultPath("docs/target"))
       // One change, where the part would be written: what came before a refusal would stay.
       let change: VaultChange =
@@ -142,7 +142,7 @@ extension TamperMatrix {
         case .record(.inode): .rename(path: "docs/target", to: "docs/elsewhere")
         default: .put(path: "docs/small", bytes: [9], permissions: 0o600)
         }
-      try change.apply(to: vault, readers: &readers, scratch: self.vault.folder("scratch"))
+      try change.apply(to: vault, holding: &held, scratch: self.vault.folder("scratch"))
       try vault.commit()
       return nil
     } catch {

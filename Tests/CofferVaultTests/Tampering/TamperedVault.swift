@@ -59,10 +59,10 @@ struct TamperedVault {
       derivation: derivation, options: TestVault.options)
     id = vault.id
     try FileKeyStore(path: disk + "/keys").write(TestVault.passcode, as: .enrolment, of: id)
-    var readers: [FileSnapshot] = []
+    var held = HeldFiles()
     func apply(_ changes: [VaultChange]) throws {
       for change in changes {
-        try change.apply(to: vault, readers: &readers, scratch: folder("scratch"))
+        try change.apply(to: vault, holding: &held, scratch: folder("scratch"))
         change.apply(to: &expected)
       }
       try vault.commit()
@@ -94,7 +94,7 @@ struct TamperedVault {
     let again = try opener.open(disk)
     func reapply(_ changes: [VaultChange]) throws {
       for change in changes {
-        try change.apply(to: again, readers: &readers, scratch: folder("scratch"))
+        try change.apply(to: again, holding: &held, scratch: folder("scratch"))
         change.apply(to: &expected)
       }
       try again.commit()
@@ -115,7 +115,7 @@ struct TamperedVault {
       .remove(path: "docs/gone too"),
     ])
     try FileManager.default.copyItem(atPath: disk, toPath: folder("crashed"))
-    readers = []
+    held = HeldFiles()
     try again.close()
     try FileManager.default.moveItem(atPath: disk, toPath: folder("now"))
   }
