@@ -48,11 +48,12 @@ struct CrashReplay {
 
   /// - Parameters:
   ///   - reorderings: how many crashes at each place lose part of what was not synced.
+  ///   - onceIn: at one of so many places, drawn from the seed, the run is cut.
   ///   - changingOnceIn: after every so manieth crash the vault is worked with and opened again.
   ///   - includingCreation: whether the making of the vault is cut as well.
   ///   - stopAt: damages after which to stop.
   func cut(
-    reorderings: Int, changingOnceIn: Int = 8, includingCreation: Bool = false, stopAt: Int = 20
+    reorderings: Int, onceIn: Int = 1, changingOnceIn: Int = 8, includingCreation: Bool = false, stopAt: Int = 20
   ) throws -> Outcome {
     var generator = SeededGenerator(seed: run.seed &+ 1)
     var outcome = Outcome()
@@ -62,7 +63,7 @@ struct CrashReplay {
     for (position, step) in log.steps.enumerated() {
       disk.apply(step)
       moment.pass(step)
-      guard moment.isMade || includingCreation else { continue }
+      guard moment.isMade || includingCreation, generator.once(in: onceIn) else { continue }
       let circumstances = moment.circumstances(disk)
       for fate in fates(after: step, disk, reorderings: reorderings, generator: &generator) {
         let image = CrashImage(of: disk, fate: fate, generator: &generator)

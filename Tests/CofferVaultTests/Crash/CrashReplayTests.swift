@@ -7,8 +7,11 @@ import Testing
 
 /// Power fails between any two storage operations, and within one; see `CrashDisk` for what a disk may then hold.
 @Suite struct CrashReplayTests {
+  private static let usualCutCount = 10_000
   /// Cuts at least; COFFER_CUTS in the environment asks for more or less.
-  static let cutCount = Effort.environment("COFFER_CUTS").flatMap(Int.init) ?? 10_000
+  private static let cutCount = Effort.environment("COFFER_CUTS").flatMap(Int.init) ?? usualCutCount
+  /// Fewer cuts are those of as many runs.
+  private static let onceIn = max(1, usualCutCount / max(1, cutCount))
 
   @Test func `a crash at any storage operation leaves the vault of one of its commits`() throws {
     let total = Mutex(CrashReplay.Outcome())
@@ -26,7 +29,8 @@ import Testing
         }
         do {
           let run = try RecordedRun(seed: seed, commitCount: 8)
-          let outcome = try CrashReplay(run).cut(reorderings: 2, includingCreation: seed < Effort.firstSeed + 2)
+          let outcome = try CrashReplay(run).cut(
+            reorderings: 2, onceIn: Self.onceIn, includingCreation: seed < Effort.firstSeed + 2)
           states.withLock { states in for state in outcome.states { states.insert("\(seed)/\(state)") } }
           total.withLock { $0.add(outcome) }
         } catch {
