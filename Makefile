@@ -9,7 +9,7 @@ demo: ## Shows the main job on real files: from an encrypted file to an approved
 	@Scripts/build
 	@Scripts/demo
 
-test: ## Installs what Debian lacks, checks the style and the arrows, builds, runs every test
+test: ## Installs what Debian lacks, checks the style and the arrows, runs the sanitizers and every test
 	@Scripts/test
 
 sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer
@@ -35,4 +35,4 @@ build: ## Builds the programs for release
 	@Scripts/build
 
 clean: ## Removes everything that was built
-	rm -rf .build
+	rm -rf .build .build-asan .build-tsan

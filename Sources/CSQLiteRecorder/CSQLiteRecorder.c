@@ -6,12 +6,15 @@
 #include <string.h>
 
 static coffer_sqlite_observer observe;
+static coffer_sqlite_checkpoint_pages checkpoint_pages;
 static sqlite3_vfs *below;
 
 /// Our part of an open file; that of the layer below lies behind it.
 typedef struct {
   sqlite3_file base;
   const char *path;
+  /// Where SQLite keeps the connection that the file belongs to; for databases.
+  sqlite3 **connection;
 } recorded_file;
 
 #define BELOW(file) ((sqlite3_file *)((char *)(file) + sizeof(recorded_file)))
@@ -50,6 +53,13 @@ static int file_check_lock(sqlite3_file *file, int *result) {
   return BELOW(file)->pMethods->xCheckReservedLock(BELOW(file), result);
 }
 static int file_control(sqlite3_file *file, int operation, void *argument) {
+  recorded_file *recorded = (recorded_file *)file;
+  if (operation == SQLITE_FCNTL_PDB) recorded->connection = argument;
+  // The first thing that is known of a connection once it is made: before, SQLite would set its own number after this.
+  if (operation == SQLITE_FCNTL_PRAGMA && recorded->connection && *recorded->connection) {
+    int pages = checkpoint_pages(PATH(file));
+    if (pages > 0) sqlite3_wal_autocheckpoint(*recorded->connection, pages);
+  }
   return BELOW(file)->pMethods->xFileControl(BELOW(file), operation, argument);
 }
 static int file_sector_size(sqlite3_file *file) { return BELOW(file)->pMethods->xSectorSize(BELOW(file)); }
@@ -114,11 +124,12 @@ static int open_directory(const char *path, int *descriptor) {
   return below_open_directory(path, descriptor);
 }
 
-int coffer_sqlite_record(coffer_sqlite_observer observer) {
+int coffer_sqlite_record(coffer_sqlite_observer observer, coffer_sqlite_checkpoint_pages pages) {
   static sqlite3_vfs recorder;
   below = sqlite3_vfs_find(NULL);
   if (!below || below->iVersion < 3) return SQLITE_ERROR;
   observe = observer;
+  checkpoint_pages = pages;
   below_open_directory = (int (*)(const char *, int *))below->xGetSystemCall(below, "openDirectory");
   if (!below_open_directory) return SQLITE_ERROR;
   int result = below->xSetSystemCall(below, "openDirectory", (sqlite3_syscall_ptr)open_directory);

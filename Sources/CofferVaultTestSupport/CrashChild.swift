@@ -12,18 +12,14 @@ public enum CrashChild {
         at: arguments[0], keyStore: FileKeyStore(path: arguments[1]), passcode: { TestVault.passcode },
         options: TestVault.options)
     }
-    var run = try WorkloadRun(scratch: arguments[2], open: open)
+    var run = try WorkloadRun(scratch: arguments[2], backup: arguments[2] + "-backup", open: open)
     var workload = VaultWorkload(seed: seed, from: try ExpectedVault(reading: run.vault), sizes: .large)
     try say("open", 0)
     while true {
-      let step = workload.next()
-      switch step {
-      case .change: try run.perform(step)
-      case .commit(let state), .reopen(let state):
-        try say("began", state)
-        try run.perform(step)
-        try say("durable", state)
-      }
+      let (step, state) = try run.performChanges(of: &workload)
+      try say("began", state)
+      try run.perform(step)
+      try say("durable", state)
     }
   }
 

@@ -13,8 +13,44 @@ public struct ExpectedVault: Equatable, Sendable {
   public var settings: [String: [UInt8]] = [:]
   /// What tells files apart: names of one file have one. The numbers mean nothing.
   var identities: [String: UInt64] = [:]
+  private var lastIdentity: UInt64 = 0
+  /// The files that handles are open on, also those without a name.
+  var handles: [UInt64] = []
+  /// What files held when they last joined the index, where more was written through a handle since.
+  var unjoined: [UInt64: [UInt8]] = [:]
 
   public init() {}
+
+  /// What a commit of the index alone makes durable: everything but what was written through handles since their files
+  /// joined.
+  public var joined: ExpectedVault {
+    var result = self
+    result.unjoined = [:]
+    for (identity, bytes) in unjoined { result.changeFile(identity) { content, _ in content = bytes } }
+    return result
+  }
+
+  /// Changes a file under all of its names.
+  mutating func changeFile(_ identity: UInt64?, _ body: (inout [UInt8], inout [String: [UInt8]]) -> Void) {
+    for (path, found) in identities where found == identity {
+      guard case .file(var bytes, let permissions, var attributes) = nodes[path] else { continue }
+      body(&bytes, &attributes)
+      nodes[path] = .file(bytes, permissions: permissions, attributes: attributes)
+    }
+  }
+
+  /// What a file holds; nil where it has no name.
+  func content(of identity: UInt64) -> [UInt8]? {
+    guard let path = identities.first(where: { $0.value == identity })?.key, case .file(let bytes, _, _) = nodes[path]
+    else { return nil }
+    return bytes
+  }
+
+  /// One that no file has or had: what is drawn must not depend on the numbers that files happen to have.
+  mutating func makeIdentity() -> UInt64 {
+    lastIdentity += 1
+    return lastIdentity
+  }
 
   /// Sets of names that stand for one file.
   private var sharedNames: Set<Set<String>> {
@@ -49,6 +85,7 @@ public struct ExpectedVault: Equatable, Sendable {
         }
       }
     }
+    lastIdentity = identities.values.max() ?? 0
     for name in try vault.settingNames(prefix: "") { settings[name] = try vault.setting(name) }
   }
 
@@ -73,10 +110,13 @@ public struct ExpectedVault: Equatable, Sendable {
 
 extension Vault {
   /// The whole content of a file.
-  public func wholeContents(of path: VaultPath) throws -> [UInt8] {
-    let snapshot = try snapshot(of: path)
-    var bytes = [UInt8](repeating: 0xaa, count: Int(snapshot.byteCount) + 1)
-    let count = try bytes.withUnsafeMutableBytes { try snapshot.read(at: 0, into: $0) }
+  public func wholeContents(of path: VaultPath) throws -> [UInt8] { try snapshot(of: path).wholeContents() }
+}
+
+extension FileSnapshot {
+  func wholeContents() throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0xaa, count: Int(byteCount) + 1)
+    let count = try bytes.withUnsafeMutableBytes { try read(at: 0, into: $0) }
     bytes.removeLast(bytes.count - count)
     return bytes
   }

@@ -20,6 +20,11 @@ public enum VaultChange: Sendable {
   case truncate(path: String, byteCount: Int)
   case punch(path: String, range: Range<Int>)
   case set(setting: String, to: [UInt8]?)
+  /// A handle for writing stays open on a file from now on.
+  case openHandle(path: String)
+  /// Written through a handle, and not given to the index.
+  case writeThrough(handle: Int, offset: Int, bytes: [UInt8])
+  case closeHandle(Int)
   /// A reader holds the present version of a file from now on.
   case hold(path: String)
   /// The oldest reader lets go.
@@ -30,7 +35,7 @@ public enum VaultChange: Sendable {
     switch self {
     case .put(let path, let bytes, let permissions):
       expected.nodes[path] = .file(bytes, permissions: permissions)
-      expected.identities[path] = expected.newIdentity
+      expected.identities[path] = expected.makeIdentity()
     case .makeFolder(let path): expected.nodes[path] = .folder
     case .rename(let old, let new):
       // A rename of a file to another of its own names does nothing (POSIX).
@@ -53,23 +58,28 @@ public enum VaultChange: Sendable {
       (expected.nodes[one], expected.nodes[two]) = (expected.nodes[two], expected.nodes[one])
       (expected.identities[one], expected.identities[two]) = (expected.identities[two], expected.identities[one])
     case .setAttribute(let path, let name, let value):
-      expected.changeFile(path) { _, attributes in attributes[name] = value }
+      expected.changeFile(expected.identities[path]) { _, attributes in attributes[name] = value }
     case .write(let path, let offset, let new):
-      // A write of nothing does nothing (POSIX), behind the end too.
-      if new.isEmpty { return }
-      expected.changeFile(path) { bytes, _ in
-        bytes += [UInt8](repeating: 0, count: max(0, offset + new.count - bytes.count))
-        bytes.replaceSubrange(offset..<(offset + new.count), with: new)
-      }
+      expected.write(new, at: offset, of: expected.identities[path])
+      expected.join(path)
     case .truncate(let path, let count):
-      expected.changeFile(path) { bytes, _ in
+      expected.changeFile(expected.identities[path]) { bytes, _ in
         bytes = Array(bytes.prefix(count)) + [UInt8](repeating: 0, count: max(0, count - bytes.count))
       }
+      expected.join(path)
     case .punch(let path, let range):
-      expected.changeFile(path) { bytes, _ in
+      expected.changeFile(expected.identities[path]) { bytes, _ in
         let inside = range.clamped(to: 0..<bytes.count)
         bytes.replaceSubrange(inside, with: repeatElement(0, count: inside.count))
       }
+      expected.join(path)
+    case .openHandle(let path): expected.identities[path].map { expected.handles.append($0) }
+    case .writeThrough(let handle, let offset, let new):
+      let identity = expected.handles[handle]
+      if new.isEmpty { return }
+      if expected.unjoined[identity] == nil { expected.unjoined[identity] = expected.content(of: identity) }
+      expected.write(new, at: offset, of: identity)
+    case .closeHandle(let handle): expected.unjoined[expected.handles.remove(at: handle)] = nil
     case .set(let name, let value): expected.settings[name] = value
     case .hold, .release: break
     }
@@ -78,7 +88,7 @@ public enum VaultChange: Sendable {
   /// Does it.
   ///
   /// - Parameter scratch: a file outside the vault that may be overwritten.
-  public func apply(to vault: Vault, readers: inout [FileSnapshot], scratch: String) throws {
+  public func apply(to vault: Vault, holding held: inout HeldFiles, scratch: String) throws {
     switch self {
     case .put(let path, let bytes, let permissions):
       let file = try FileSystem().open(scratch, [.readWrite, .create, .truncate])
@@ -100,15 +110,16 @@ public enum VaultChange: Sendable {
         try vault.removeExtendedAttribute(Array(name.utf8), of: number)
       }
     case .write(let path, let offset, let bytes):
-      try Self.withFile(path, vault) { file in
-        try bytes.withUnsafeBytes { raw in Result { try file.write(raw, at: UInt64(offset)) } }.get()
-      }
+      try Self.withFile(path, vault) { try $0.write(bytes, at: UInt64(offset)) }
     case .truncate(let path, let count): try Self.withFile(path, vault) { try $0.truncate(to: UInt64(count)) }
     case .punch(let path, let range):
       try Self.withFile(path, vault) { try $0.punchHole(UInt64(range.lowerBound)..<UInt64(range.upperBound)) }
     case .set(let name, let value): try vault.setSetting(name, to: value)
-    case .hold(let path): readers.append(try vault.snapshot(of: VaultPath(path)))
-    case .release: if !readers.isEmpty { readers.removeFirst() }
+    case .openHandle(let path): held.handles.append(try vault.open(VaultPath(path), .writing))
+    case .writeThrough(let handle, let offset, let bytes): try held.handles[handle].write(bytes, at: UInt64(offset))
+    case .closeHandle(let handle): try held.handles.remove(at: handle).close()
+    case .hold(let path): try held.hold(vault.snapshot(of: VaultPath(path)))
+    case .release: try held.release()
     }
   }
 }
@@ -122,15 +133,21 @@ extension VaultChange {
 }
 
 extension ExpectedVault {
-  /// Changes a file under all of its names.
-  fileprivate mutating func changeFile(_ path: String, _ body: (inout [UInt8], inout [String: [UInt8]]) -> Void) {
-    let identity = identities[path]
-    for (path, found) in identities where found == identity {
-      guard case .file(var bytes, let permissions, var attributes) = nodes[path] else { continue }
-      body(&bytes, &attributes)
-      nodes[path] = .file(bytes, permissions: permissions, attributes: attributes)
+  fileprivate mutating func write(_ new: [UInt8], at offset: Int, of identity: UInt64?) {
+    // A write of nothing does nothing (POSIX), behind the end too.
+    if new.isEmpty { return }
+    changeFile(identity) { bytes, _ in
+      bytes += [UInt8](repeating: 0, count: max(0, offset + new.count - bytes.count))
+      bytes.replaceSubrange(offset..<(offset + new.count), with: new)
     }
   }
 
-  fileprivate var newIdentity: UInt64 { (identities.values.max() ?? 0) + 1 }
+  /// A handle that is closed takes everything along that was written to its file.
+  fileprivate mutating func join(_ path: String) { if let identity = identities[path] { unjoined[identity] = nil } }
+}
+
+extension OpenFile {
+  func write(_ bytes: [UInt8], at offset: UInt64) throws {
+    try bytes.withUnsafeBytes { raw in Result { try write(raw, at: offset) } }.get()
+  }
 }

@@ -39,7 +39,7 @@ import Testing
       passcode: VaultFixture.passcode(), derivation: VaultFixture.derivation(), files: files)
     let canary = "CANARY-51c0de"
     let content = Array(String(repeating: canary, count: 10_000).utf8)
-    var readers: [FileSnapshot] = []
+    var held = HeldFiles()
     for change in [
       VaultChange.makeFolder(path: "folder \(canary)"),
       .put(path: "folder \(canary)/small \(canary)", bytes: Array(content.prefix(200)), permissions: 0o600),
@@ -50,7 +50,7 @@ import Testing
       .hold(path: "other \(canary)"), .remove(path: "other \(canary)"), .release,
       .set(setting: "setting \(canary)", to: Array(canary.utf8)),
     ] {
-      try change.apply(to: vault, readers: &readers, scratch: folder("scratch"))
+      try change.apply(to: vault, holding: &held, scratch: folder("scratch"))
       try vault.commit()
     }
     try vault.close()

@@ -3,6 +3,7 @@ import CofferFiles
 import CofferKeys
 import CofferSystem
 import CofferTestSupport
+import CofferVaultTestSupport
 import Foundation
 import Synchronization
 import Testing
@@ -40,9 +41,7 @@ import Testing
   @Test func `space is not given back from under a file that is opened meanwhile`() throws {
     let fixture = try VaultFixture()
     let plan = Stop()
-    var options = VaultOptions()
-    options.scheduler = Manual()
-    let vault = try fixture.create(files: FileSystem(faults: plan), options: options)
+    let vault = try fixture.create(files: FileSystem(faults: plan), options: TestVault.options)
     let path = try VaultPath("f")
     let first = try vault.createFile(at: path, blockSizeExponent: 12)
     let number = try first.attributes.number
@@ -113,10 +112,15 @@ import Testing
     var names: [CInt: String] = [:]
     var synced: [String] = []
     var hook: (([String]) -> Void)?
-    func willCall(_ call: SystemCall) throws(SystemError) {}
+    var willMakeFolder: (() -> Void)?
+    var didMakeFolder: (() -> Void)?
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      if call == .makeDirectory { willMakeFolder?() }
+    }
     func observe(_ operation: StorageOperation) {
       switch operation {
       case .open(let number, let name, _, _): names[number] = String(decoding: name, as: UTF8.self)
+      case .makeDirectory: didMakeFolder?()
       case .sync(let number):
         synced.append(names[number] ?? "?")
         hook?(synced)
@@ -151,6 +155,56 @@ import Testing
     plan.synced = []
     try store.syncFolders()
     #expect(plan.synced.contains(late), "folder \(late) has a new object's name and is never synced")
+  }
+
+  /// A store with nothing to sync, and two objects that belong into one folder, which is not there.
+  private func storeWithoutFolders(
+    in folder: TemporaryFolder, _ plan: Folders
+  ) throws -> (store: ObjectStore, one: UInt64, two: UInt64) {
+    let files = FileSystem(faults: plan)
+    try files.makeDirectories(folder("v"))
+    let root = try files.open(folder("v"), .directory)
+    try files.makeDirectory("objects", in: root)
+    let store = try ObjectStore(files: files, vaultFolder: root, rowKeys: RowKeys(metadataKey: SecretKey()))
+    let place = store.objectPlace(1).folder
+    let two = try #require((UInt64(2)...100_000).first { store.objectPlace($0).folder == place })
+    return (store, 1, two)
+  }
+
+  @Test func `a folder of objects that is made while a commit syncs is synced by the next`() throws {
+    let folder = try TemporaryFolder()
+    let plan = Folders()
+    let (store, one, _) = try storeWithoutFolders(in: folder, plan)
+    plan.willMakeFolder = {
+      plan.willMakeFolder = nil
+      // Another thread commits.
+      #expect(throws: Never.self) { try store.syncFolders() }
+      plan.synced = []
+    }
+    _ = try store.create(one)
+    try store.syncFolders()
+    #expect(plan.synced.contains("objects"))
+  }
+
+  @Test func `whoever finds a folder of objects that another has just made syncs its name`() throws {
+    let folder = try TemporaryFolder()
+    let plan = Folders()
+    let (store, one, two) = try storeWithoutFolders(in: folder, plan)
+    plan.willMakeFolder = {
+      plan.willMakeFolder = nil
+      #expect(throws: Never.self) { try store.syncFolders() }
+      plan.synced = []
+    }
+    plan.didMakeFolder = {
+      plan.didMakeFolder = nil
+      // Another thread makes an object there and commits, before this one goes on.
+      #expect(throws: Never.self) {
+        _ = try store.create(two)
+        try store.syncFolders()
+      }
+      #expect(plan.synced.contains("objects"))
+    }
+    _ = try store.create(one)
   }
 
   @Test func `files of more map pages than memory keeps are written and read`() throws {

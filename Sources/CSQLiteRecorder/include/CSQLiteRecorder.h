@@ -22,8 +22,11 @@ typedef void (*coffer_sqlite_observer)(
     coffer_sqlite_operation operation, const void *file, const char *path, const void *bytes, int64_t count,
     int64_t offset);
 
+/// After how many pages of its log the database at `path` shall be checkpointed; 0 leaves that to SQLite.
+typedef int (*coffer_sqlite_checkpoint_pages)(const char *path);
+
 /// Makes a layer that tells `observer` everything the default of all connections that are opened from now on. Once in a
 /// process. Returns an SQLite result code.
-int coffer_sqlite_record(coffer_sqlite_observer observer);
+int coffer_sqlite_record(coffer_sqlite_observer observer, coffer_sqlite_checkpoint_pages pages);
 
 #endif

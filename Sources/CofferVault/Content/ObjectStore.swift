@@ -6,8 +6,16 @@ final class ObjectStore: Sendable {
   let files: FileSystem
   let root: OwnedDescriptor
   private let rowKeys: RowKeys
-  /// Folders whose changed names are not durable yet; the empty name is the objects' folder itself.
-  private let unsynced = Mutex<Set<String>>([])
+  private let unsynced = Mutex(Unsynced())
+
+  private struct Unsynced {
+    /// Folders with new or removed objects.
+    var folders: Set<String> = []
+    /// The objects' folder has new folders.
+    var isRoot = false
+    /// Threads that are making one: it may be there, and others may use it, before they say so.
+    var makers = 0
+  }
 
   init(files: FileSystem, vaultFolder: OwnedDescriptor, rowKeys: RowKeys) throws {
     self.files = files
@@ -24,16 +32,25 @@ final class ObjectStore: Sendable {
   /// Makes the empty object `number`. A file that a crash left under its name is replaced.
   func create(_ number: UInt64) throws -> OwnedDescriptor {
     let place = rowKeys.objectPlace(number)
-    // Noted before they are made: whoever commits between would pass them over.
-    if try files.status(of: place.folder, in: root) == nil { _ = unsynced.withLock { $0.insert("") } }
-    try files.makeDirectory(place.folder, in: root)
+    try makeFolder(place.folder)
     let folder = try self.folder(place.folder)
-    _ = unsynced.withLock { $0.insert(place.folder) }
     try files.unlink(place.name, in: folder)
     let object = try files.open(place.name, [.readWrite, .createNew, .noFollow], in: folder)
-    // And after: a commit may have synced the folder before the name was there.
-    _ = unsynced.withLock { $0.insert(place.folder) }
+    // Behind it: a commit that comes before may sync the folder before the name is there, and does not refer to it.
+    unsynced.withLock { _ = $0.folders.insert(place.folder) }
     return object
+  }
+
+  private func makeFolder(_ name: String) throws {
+    guard try files.status(of: name, in: root) == nil else { return }
+    unsynced.withLock { $0.makers += 1 }
+    defer {
+      unsynced.withLock { unsynced in
+        unsynced.makers -= 1
+        unsynced.isRoot = true
+      }
+    }
+    try files.makeDirectory(name, in: root)
   }
 
   func open(_ number: UInt64, writing: Bool) throws -> OwnedDescriptor {
@@ -54,7 +71,9 @@ final class ObjectStore: Sendable {
     guard try files.status(of: place.folder, in: root) != nil else { return }
     let folder = try self.folder(place.folder)
     // Synced before the commit that forgets the removal: a name that came back after it would stay for ever.
-    if try files.unlink(place.name, in: folder) { _ = unsynced.withLock { $0.insert(place.folder) } }
+    if try files.unlink(place.name, in: folder) {
+      unsynced.withLock { _ = $0.folders.insert(place.folder) }
+    }
   }
 
   /// No part of the way may be a link: ciphertext is neither written nor removed elsewhere.
@@ -65,15 +84,21 @@ final class ObjectStore: Sendable {
   /// Makes the names of new and removed objects durable. Comes after their bytes and before the commit that refers to them.
   func syncFolders() throws {
     // Taken out first: a name that is made in one of them meanwhile puts it back.
-    let folders = unsynced.withLock { unsynced in
-      defer { unsynced = [] }
-      return unsynced
+    let (folders, needsRoot) = unsynced.withLock { unsynced in
+      defer {
+        unsynced.folders = []
+        unsynced.isRoot = false
+      }
+      return (unsynced.folders, unsynced.isRoot || unsynced.makers > 0)
     }
     do {
-      for folder in folders where !folder.isEmpty { try self.folder(folder).sync() }
-      if folders.contains("") { try root.sync() }
+      for folder in folders { try self.folder(folder).sync() }
+      if needsRoot { try root.sync() }
     } catch {
-      unsynced.withLock { $0.formUnion(folders) }
+      unsynced.withLock { unsynced in
+        unsynced.folders.formUnion(folders)
+        unsynced.isRoot = unsynced.isRoot || needsRoot
+      }
       throw error
     }
   }

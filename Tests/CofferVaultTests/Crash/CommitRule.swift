@@ -46,7 +46,7 @@ extension StorageStep {
     case .create(let node, _, _, _), .write(let node, _, _), .truncate(let node, _), .punch(let node, _),
       .sync(let node), .rename(let node, _, _, _, _), .unlink(let node, _, _):
       node
-    case .commitBegan, .durable: nil
+    case .commitBegan, .durable, .mayHold, .circumstances, .backupBegan, .backupFinished, .backupEnded: nil
     }
   }
 }

@@ -19,9 +19,9 @@ struct CrashCheck {
   ///
   /// - Parameters:
   ///   - states: by their numbers.
-  ///   - allowed: the last one that was durable, to the last one that was begun.
+  ///   - allowed: from what was durable to what was begun.
   ///   - changing: whether the vault is worked with afterwards, and opened again.
-  func state(_ states: [ExpectedVault], allowed: ClosedRange<Int>, changing: Bool) throws -> Int {
+  func state(_ states: [ExpectedVault], allowed: [Int], changing: Bool) throws -> Int {
     let vault = try opener.open(folder)
     var found: ExpectedVault
     do {
@@ -31,11 +31,30 @@ struct CrashCheck {
       try requireNothingLeft(vault, found)
     }
     guard let state = allowed.last(where: { states[$0] == found }) else {
-      let nearest = states[allowed.upperBound]
-      throw Damage(description: "no state that was committed: \(found.difference(from: nearest))")
+      let differences = allowed.map { "from state \($0): \(found.difference(from: states[$0]))" }
+      throw Damage(description: "no state that was committed; \(differences.joined(separator: "; "))")
     }
     if changing { try change(found) }
     return state
+  }
+
+  /// A backup that a crash cut short is no vault, or all of `expected`; one that was finished is all of it.
+  ///
+  /// - Parameter verifying: whether it is verified as well, which takes as long as all the rest.
+  func checkBackup(_ backup: String, _ expected: ExpectedVault, isFinished: Bool, verifying: Bool) throws {
+    let vault: Vault
+    do {
+      vault = try opener.open(folder, backup)
+    } catch VaultError.noVault, VaultError.notAVault {
+      if isFinished { throw Damage(description: "a finished backup is no vault") }
+      return
+    }
+    defer { try? vault.close() }
+    let found = try ExpectedVault(reading: vault)
+    guard found == expected else { throw Damage(description: "the backup: \(found.difference(from: expected))") }
+    guard verifying else { return }
+    let report = try vault.verify(isDeep: true)
+    guard report.isClean else { throw Damage(description: "the backup: \(report.damages.map(\.what))") }
   }
 
   /// No object without a file, no removal that is still to be done.
@@ -57,7 +76,7 @@ struct CrashCheck {
 
   private func change(_ found: ExpectedVault) throws {
     var expected = found
-    var readers: [FileSnapshot] = []
+    var held = HeldFiles()
     let changes = [
       VaultChange.put(path: "after the crash", bytes: [UInt8](repeating: 7, count: 5000), permissions: 0o600),
       .makeFolder(path: "made after the crash"),
@@ -67,7 +86,7 @@ struct CrashCheck {
       defer { try? vault.close() }
       for change in changes {
         change.apply(to: &expected)
-        try change.apply(to: vault, readers: &readers, scratch: folder + "/scratch")
+        try change.apply(to: vault, holding: &held, scratch: folder + "/scratch")
       }
       try vault.commit()
     }

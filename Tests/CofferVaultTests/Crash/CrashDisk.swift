@@ -53,7 +53,7 @@ struct CrashDisk {
       precondition(parent == target, "a rename from one folder to another is not modelled")
       folders[parent]?.change(.rename(old: old, new: new, node))
     case .unlink(_, let name, let parent): folders[parent]?.change(.unlink(name))
-    case .commitBegan, .durable: break
+    case .commitBegan, .durable, .mayHold, .circumstances, .backupBegan, .backupFinished, .backupEnded: break
     }
   }
 
@@ -96,8 +96,10 @@ extension CrashDisk.File {
           continue
         }
         kept += 1
-        let range = (sector * CrashDisk.sectorSize)..<min((sector + 1) * CrashDisk.sectorSize, running.count)
-        guard !range.isEmpty else { continue }
+        let start = sector * CrashDisk.sectorSize
+        // Behind the end of a file that was cut there is nothing to arrive.
+        guard start < running.count else { continue }
+        let range = start..<min(start + CrashDisk.sectorSize, running.count)
         if result.count < range.upperBound { result.append(Data(count: range.upperBound - result.count)) }
         result.replaceSubrange(range, with: running[range])
       }

@@ -26,6 +26,8 @@ struct CrashReplay {
     var withLosses = 0
     /// Crashes within a creation: no vault, or an empty one.
     var inCreation = 0
+    /// Crashes under each circumstance.
+    var circumstances: [Circumstance: Int] = [:]
     var states: Set<Int> = []
     /// The first ones, and the number of all.
     var damages: [String] = []
@@ -37,6 +39,7 @@ struct CrashReplay {
       tornLogs += other.tornLogs
       withLosses += other.withLosses
       inCreation += other.inCreation
+      circumstances.merge(other.circumstances, uniquingKeysWith: +)
       states.formUnion(other.states)
       damages += other.damages
       damageCount += other.damageCount
@@ -45,50 +48,56 @@ struct CrashReplay {
 
   /// - Parameters:
   ///   - reorderings: how many crashes at each place lose part of what was not synced.
+  ///   - onceIn: at one of so many places, drawn from the seed, the run is cut.
   ///   - changingOnceIn: after every so manieth crash the vault is worked with and opened again.
   ///   - includingCreation: whether the making of the vault is cut as well.
   ///   - stopAt: damages after which to stop.
   func cut(
-    reorderings: Int, changingOnceIn: Int = 8, includingCreation: Bool = false, stopAt: Int = 20
+    reorderings: Int, onceIn: Int = 1, changingOnceIn: Int = 8, includingCreation: Bool = false, stopAt: Int = 20
   ) throws -> Outcome {
     var generator = SeededGenerator(seed: run.seed &+ 1)
     var outcome = Outcome()
     var disk = CrashDisk()
-    var (began, durable) = (0, -1)
+    var moment = Moment(log)
     let folder = try MemoryFolder()
     for (position, step) in log.steps.enumerated() {
       disk.apply(step)
-      switch step {
-      case .commitBegan(let state): began = state
-      case .durable(let state): durable = state
-      default: break
-      }
-      guard durable >= 0 || includingCreation else { continue }
+      moment.pass(step)
+      guard moment.isMade || includingCreation, generator.once(in: onceIn) else { continue }
+      let circumstances = moment.circumstances(disk)
       for fate in fates(after: step, disk, reorderings: reorderings, generator: &generator) {
         let image = CrashImage(of: disk, fate: fate, generator: &generator)
         try image.write(to: folder("disk"))
         outcome.cutCount += 1
-        if began != durable { outcome.cutsInCommits += 1 }
+        if moment.allowed.count > 1 || !moment.isMade { outcome.cutsInCommits += 1 }
         if image.lostCount > 0 { outcome.withLosses += 1 }
         if image.torn.contains(where: { log.isIndexLog($0) }) { outcome.tornLogs += 1 }
-        let check = CrashCheck(opener: run.opener, folder: folder("disk"))
+        for circumstance in circumstances { outcome.circumstances[circumstance, default: 0] += 1 }
         do {
-          if durable < 0 {
-            try self.check(creation: check, &outcome)
-          } else {
-            let isChanged = outcome.cutCount.isMultiple(of: changingOnceIn)
-            outcome.states.insert(try check.state(run.states, allowed: durable...began, changing: isChanged))
-          }
+          try check(CrashCheck(opener: run.opener, folder: folder("disk")), moment, changingOnceIn, &outcome)
         } catch {
           outcome.damageCount += 1
           outcome.damages.append(
-            "seed \(run.seed), cut behind step \(position) (\(log.text(step))), \(fate), states \(durable)...\(began): "
+            "seed \(run.seed), cut behind step \(position) (\(log.text(step))), \(fate), states \(moment.allowed): "
               + "\(error)")
           if outcome.damageCount >= stopAt { return outcome }
         }
       }
     }
     return outcome
+  }
+
+  private func check(
+    _ check: CrashCheck, _ moment: Moment, _ changingOnceIn: Int, _ outcome: inout Outcome
+  ) throws {
+    if !moment.isMade { return try self.check(creation: check, &outcome) }
+    let isChanged = outcome.cutCount.isMultiple(of: changingOnceIn)
+    outcome.states.insert(try check.state(run.states, allowed: moment.allowed, changing: isChanged))
+    if let backup = moment.backup {
+      try check.checkBackup(
+        RecordedRun.backup + String(backup.state), run.states[backup.state], isFinished: backup.isFinished,
+        verifying: isChanged)
+    }
   }
 
   /// What the crash at one place may do: the clean cut, the last call torn, and seeded losses.
@@ -102,6 +111,7 @@ struct CrashReplay {
       if bytes.count > CrashDisk.sectorSize { fates.append(.lastTorn(node)) }
     // A sync changes nothing where everything arrives, and a mark stands for no call.
     case .sync, .commitBegan: break
+    case .circumstances, .backupBegan, .backupEnded: return []
     default: fates.append(.everything)
     }
     let unsynced = disk.unsynced
@@ -121,7 +131,7 @@ struct CrashReplay {
   /// A creation that was cut left no vault, or an empty one that opens.
   private func check(creation check: CrashCheck, _ outcome: inout Outcome) throws {
     do {
-      _ = try check.state(run.states, allowed: 0...0, changing: outcome.cutCount.isMultiple(of: 8))
+      _ = try check.state(run.states, allowed: [0], changing: outcome.cutCount.isMultiple(of: 8))
     } catch VaultError.noVault, VaultError.notAVault {}
     outcome.inCreation += 1
   }
@@ -142,6 +152,7 @@ extension StorageLog {
     case .unlink(let node, _, _): "unlink \(path(node))"
     case .commitBegan(let state): "commit \(state) begins"
     case .durable(let state): "state \(state) is durable"
+    case .mayHold, .circumstances, .backupBegan, .backupFinished, .backupEnded: "\(step)"
     }
   }
 }

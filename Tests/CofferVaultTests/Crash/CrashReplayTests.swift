@@ -1,12 +1,17 @@
+import CofferSystem
 import CofferTestSupport
+import CofferVaultTestSupport
 import Foundation
 import Synchronization
 import Testing
 
 /// Power fails between any two storage operations, and within one; see `CrashDisk` for what a disk may then hold.
 @Suite struct CrashReplayTests {
+  private static let usualCutCount = 10_000
   /// Cuts at least; COFFER_CUTS in the environment asks for more or less.
-  static let cutCount = Effort.environment("COFFER_CUTS").flatMap(Int.init) ?? 10_000
+  private static let cutCount = Effort.environment("COFFER_CUTS").flatMap(Int.init) ?? usualCutCount
+  /// Fewer cuts are those of as many runs.
+  private static let onceIn = max(1, usualCutCount / max(1, cutCount))
 
   @Test func `a crash at any storage operation leaves the vault of one of its commits`() throws {
     let total = Mutex(CrashReplay.Outcome())
@@ -23,8 +28,9 @@ import Testing
           return seed
         }
         do {
-          let run = try RecordedRun(seed: seed, commitCount: 6)
-          let outcome = try CrashReplay(run).cut(reorderings: 3, includingCreation: seed < Effort.firstSeed + 2)
+          let run = try RecordedRun(seed: seed, commitCount: 8)
+          let outcome = try CrashReplay(run).cut(
+            reorderings: 2, onceIn: Self.onceIn, includingCreation: seed < Effort.firstSeed + 2)
           states.withLock { states in for state in outcome.states { states.insert("\(seed)/\(state)") } }
           total.withLock { $0.add(outcome) }
         } catch {
@@ -38,6 +44,9 @@ import Testing
     print(
       "crashes: \(outcome.cutCount), in commits \(outcome.cutsInCommits), with losses \(outcome.withLosses), "
         + "torn logs \(outcome.tornLogs), in creations \(outcome.inCreation), states \(found)")
+    for circumstance in Circumstance.allCases {
+      print("crashes: \(circumstance.rawValue) \(outcome.circumstances[circumstance] ?? 0)")
+    }
     #expect(outcome.damages == [])
     // It was not trivial.
     #expect(outcome.cutCount >= Self.cutCount)
@@ -45,6 +54,9 @@ import Testing
     #expect(outcome.withLosses > outcome.cutCount / 4)
     #expect(outcome.tornLogs > outcome.cutCount / 100)
     #expect(outcome.inCreation > 0)
+    for circumstance in Circumstance.allCases {
+      #expect((outcome.circumstances[circumstance] ?? 0) > outcome.cutCount / 500, "\(circumstance)")
+    }
     #expect(found > outcome.cutCount / 500)
   }
 }

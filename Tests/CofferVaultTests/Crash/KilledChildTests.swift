@@ -29,7 +29,7 @@ import Testing
         if outcome.began != outcome.durable { killedInCommits += 1 }
         let states = outcome.states(seed: seed, from: expected)
         let check = CrashCheck(opener: opener, folder: folder.path)
-        let state = try check.state(states, allowed: outcome.durable...outcome.began, changing: false)
+        let state = try check.state(states, allowed: Array(outcome.durable...outcome.began), changing: false)
         expected = states[state]
         found.insert(state)
       }

@@ -17,12 +17,15 @@ struct RecordedRun {
   let states: [ExpectedVault]
   let opener: CrashedVault
 
-  /// - Parameter commitCount: commits at least.
+  /// - Parameter commitCount: how often the workload makes something durable.
   init(seed: UInt64, commitCount: Int, sizes: VaultWorkload.Sizes = .small) throws {
     self.seed = seed
     let folder = try MemoryFolder()
     try FileSystem().makeDirectory(folder("disk"))
-    let recorder = try StorageRecorder(recording: folder("disk"), except: [VaultFormat.ballast])
+    // Every other run copies the index's log into the index after few commits, not only when the vault is closed.
+    let recorder = try StorageRecorder(
+      recording: folder("disk"), except: [VaultFormat.ballast],
+      checkpointingAfter: seed.isMultiple(of: 2) ? Self.checkpointPages : nil)
     let files = FileSystem(faults: recorder)
     let derivation = try TestVault.derivation()
     let opener = CrashedVault(key: try derivation.key(for: TestVault.passcode))
@@ -33,27 +36,68 @@ struct RecordedRun {
       passcode: TestVault.passcode, derivation: derivation, files: files, time: opener.time,
       options: TestVault.options)
     recorder.mark(.durable(state: 0))
+    recorder.mark(.circumstances([.closing]))
     try vault.close()
+    recorder.mark(.circumstances([]))
 
     var states = [ExpectedVault()]
     var workload = VaultWorkload(seed: seed, sizes: sizes)
-    var run = try WorkloadRun(scratch: folder("scratch")) { try opener.open(folder("disk"), files: files) }
-    func commit(_ state: Int, _ body: () throws -> Void) rethrows {
-      states.append(workload.expected)
+    var run = try WorkloadRun(
+      scratch: folder("scratch"), backup: folder("disk/" + Self.backup), files: files
+    ) { try opener.open(folder("disk"), files: files) }
+    var backup: Int?
+    for _ in 0..<commitCount {
+      let (step, state) = try run.performChanges(of: &workload) { recorder.mark(.circumstances($0)) }
+      states += workload.states
       recorder.mark(.commitBegan(state: state))
-      try body()
+      try run.perform(step, observer: Self.observer(of: step, recorder))
       recorder.mark(.durable(state: state))
-    }
-    while states.count < commitCount {
-      let step = workload.next()
-      switch step {
-      case .change: try run.perform(step)
-      case .commit(let state), .reopen(let state): try commit(state) { try run.perform(step) }
+      // One commit beside it is enough.
+      if let done = backup {
+        recorder.mark(.backupEnded)
+        try run.removeBackup(done)
+        backup = nil
+      }
+      if case .backup = step {
+        recorder.mark(.backupFinished)
+        backup = state
       }
     }
-    try commit(states.count) { try run.close() }
+    states.append(workload.expected)
+    recorder.mark(.circumstances([.closing]))
+    recorder.mark(.commitBegan(state: states.count - 1))
+    try run.close()
+    recorder.mark(.durable(state: states.count - 1))
     self.states = states
     log = recorder.log
+  }
+
+  private static let checkpointPages: CInt = 10
+
+  /// The folders of backups, beside the vault's, begin with this; behind it is the number of the state.
+  static let backup = "backup"
+
+  private static func observer(of step: VaultWorkload.Step, _ recorder: StorageRecorder) -> WorkloadRun.Observer {
+    var observer = WorkloadRun.Observer()
+    observer.backupBegan = { recorder.mark(.backupBegan) }
+    guard case .race(let race) = step else { return observer }
+    let before = race.state(0, 1) - 1
+    recorder.mark(.mayHold(states: [before]))
+    let progress = Mutex((began: [0, 0], durable: [0, 0]))
+    @Sendable func tell(_ change: (inout (began: [Int], durable: [Int])) -> Void) {
+      // Told under the lock, so that what is told last is the newest.
+      progress.withLock { progress in
+        change(&progress)
+        let isFirst = progress.durable == [0, 0]
+        let grid = race.states(began: progress.began, durable: progress.durable).filter { $0 > before }
+        recorder.mark(.mayHold(states: (isFirst ? [before] : []) + grid))
+        let bothWrite = (0..<2).allSatisfy { progress.began[$0] > 0 && progress.durable[$0] < WriterRace.rounds }
+        recorder.mark(.circumstances(bothWrite ? [.twoWriters] : []))
+      }
+    }
+    observer.raceBegan = { writer, round in tell { $0.began[writer] = round } }
+    observer.raceIsDurable = { writer, round in tell { $0.durable[writer] = round } }
+    return observer
   }
 }
 
@@ -62,10 +106,10 @@ struct CrashedVault: Sendable {
   let key: SecretKey
   let time = SteppingTime()
 
-  /// - Parameter folder: holds `vault` and `keys`.
-  func open(_ folder: String, files: FileSystem = FileSystem()) throws -> Vault {
+  /// - Parameter folder: holds the vault `name`, and `keys`.
+  func open(_ folder: String, _ name: String = "vault", files: FileSystem = FileSystem()) throws -> Vault {
     try Vault.open(
-      at: folder + "/vault", keyStore: FileKeyStore(path: folder + "/keys", files: files), files: files,
+      at: folder + "/" + name, keyStore: FileKeyStore(path: folder + "/keys", files: files), files: files,
       time: time, options: TestVault.options
     ) { _ in key }
   }

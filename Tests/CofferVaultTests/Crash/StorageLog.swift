@@ -1,3 +1,5 @@
+import CofferVaultTestSupport
+
 /// A file or folder below a recorded folder, whatever names it has or had.
 struct NodeID: Hashable, Sendable {
   let value: Int
@@ -20,17 +22,19 @@ enum StorageStep: Sendable {
   case commitBegan(state: Int)
   /// The workload was told that this state is durable.
   case durable(state: Int)
+  /// Within a commit: these states may be found from now on, and no other.
+  case mayHold(states: [Int])
+  /// Under what the steps from here on were taken.
+  case circumstances(Set<Circumstance>)
+  /// A backup of the state that is being made durable begins at an empty place.
+  case backupBegan
+  /// It was reported as finished.
+  case backupFinished
+  /// It is about to be removed.
+  case backupEnded
 
   var isSync: Bool {
     if case .sync = self { true } else { false }
-  }
-
-  /// Whether a cut behind this step can leave anything else than one before it.
-  var isStored: Bool {
-    switch self {
-    case .commitBegan, .durable: false
-    default: true
-    }
   }
 }
 

@@ -10,6 +10,7 @@ import Synchronization
 final class StorageRecorder: FaultPlan {
   private let root: String
   private let ignored: Set<[UInt8]>
+  private let checkpointPages: CInt
   private let state: Mutex<State>
 
   fileprivate struct State {
@@ -24,9 +25,13 @@ final class StorageRecorder: FaultPlan {
   /// - Parameters:
   ///   - folder: empty, without symbolic links on its way.
   ///   - ignored: names of files that mean nothing to what is stored.
-  init(recording folder: String, except ignored: Set<String> = []) throws {
+  ///   - checkpointPages: pages in SQLite's log after which it is copied to where they belong; nil leaves the default.
+  init(
+    recording folder: String, except ignored: Set<String> = [], checkpointingAfter checkpointPages: CInt? = nil
+  ) throws {
     Self.install()
     root = folder
+    self.checkpointPages = checkpointPages ?? 0
     self.ignored = Set(ignored.map { Array($0.utf8) })
     var status = stat()
     guard stat(folder, &status) == 0 else { throw SystemError(code: errno, call: "stat") }
@@ -163,13 +168,15 @@ final class StorageRecorder: FaultPlan {
     }
   }
 
-  private static let installation: CInt = coffer_sqlite_record { operation, file, path, bytes, count, offset in
-    guard let path else { return }
-    let text = String(cString: path)
-    guard let recorder = StorageRecorder.recorder(of: text) else { return }
-    recorder.observe(
-      operation, file, Array(text.utf8), UnsafeRawBufferPointer(start: bytes, count: Int(count)), Int(offset))
-  }
+  private static let installation: CInt = coffer_sqlite_record(
+    { operation, file, path, bytes, count, offset in
+      guard let path else { return }
+      let text = String(cString: path)
+      guard let recorder = StorageRecorder.recorder(of: text) else { return }
+      recorder.observe(
+        operation, file, Array(text.utf8), UnsafeRawBufferPointer(start: bytes, count: Int(count)), Int(offset))
+    },
+    { path in path.flatMap { StorageRecorder.recorder(of: String(cString: $0))?.checkpointPages } ?? 0 })
 
   private static func install() { precondition(installation == 0, "SQLite takes no recording layer") }
 }

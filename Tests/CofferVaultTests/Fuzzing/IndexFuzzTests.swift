@@ -81,9 +81,9 @@ import Testing
             isWhole = false
           }
         }
-        var readers: [FileSnapshot] = []
+        var held = HeldFiles()
         let change = VaultChange.put(path: "docs/added", bytes: [1, 2, 3], permissions: 0o600)
-        try change.apply(to: opened, readers: &readers, scratch: vault.folder("scratch"))
+        try change.apply(to: opened, holding: &held, scratch: vault.folder("scratch"))
         try opened.commit()
       } catch is VaultError {
         isWhole = false

@@ -131,13 +131,13 @@ extension TamperMatrix {
     do {
       let vault = try vault.opener.open(disk)
       defer { try? vault.close() }
-      var readers: [FileSnapshot] = []
       if part == .record(.deposit) {
         // Where what is stored while the vault is locked gets its mark.
         try vault.change { session in
           try session.addDeposit(session.resolve(VaultPath("docs/target")).number)
         }
       }
+      var held = HeldFiles()
       _ = try vault.wholeContents(of: VaultPath("docs/target"))
       // One change, where the part would be written: what came before a refusal would stay.
       let change: VaultChange =
@@ -148,7 +148,7 @@ extension TamperMatrix {
         case .record(.inode): .rename(path: "docs/target", to: "docs/elsewhere")
         default: .put(path: "docs/small", bytes: [9], permissions: 0o600)
         }
-      try change.apply(to: vault, readers: &readers, scratch: self.vault.folder("scratch"))
+      try change.apply(to: vault, holding: &held, scratch: self.vault.folder("scratch"))
       try vault.commit()
       return nil
     } catch {

@@ -59,10 +59,10 @@ struct TamperedVault {
       derivation: derivation, options: TestVault.options)
     id = vault.id
     try FileKeyStore(path: disk + "/keys").write(TestVault.passcode, as: .enrolment, of: id)
-    var readers: [FileSnapshot] = []
+    var held = HeldFiles()
     func apply(_ changes: [VaultChange]) throws {
       for change in changes {
-        try change.apply(to: vault, readers: &readers, scratch: folder("scratch"))
+        try change.apply(to: vault, holding: &held, scratch: folder("scratch"))
         change.apply(to: &expected)
       }
       try vault.commit()
@@ -94,7 +94,7 @@ struct TamperedVault {
     let again = try opener.open(disk)
     func reapply(_ changes: [VaultChange]) throws {
       for change in changes {
-        try change.apply(to: again, readers: &readers, scratch: folder("scratch"))
+        try change.apply(to: again, holding: &held, scratch: folder("scratch"))
         change.apply(to: &expected)
       }
       try again.commit()
@@ -117,7 +117,7 @@ struct TamperedVault {
     try mark(again) { try $0.addDeposit($1) }
     try FileManager.default.copyItem(atPath: disk, toPath: folder("crashed"))
     try mark(again) { try $0.removeDeposit($1) }
-    readers = []
+    held = HeldFiles()
     try again.close()
     try FileManager.default.moveItem(atPath: disk, toPath: folder("now"))
   }
@@ -231,7 +231,9 @@ extension TamperedVault {
     defer { try? opened.close() }
     let keys = try opened.look { $0.rowKeys }
     var highs = Set(rows.values.flatMap { $0 }.compactMap { Data.fromDatabaseValue($0.key)?.prefix(8) })
-    for prefix in [keys.settingPrefix, keys.pendingPrefix, keys.depositPrefix] { highs.insert(Data(prefix.high.bigEndianBytes)) }
+    for prefix in [keys.settingPrefix, keys.pendingPrefix, keys.depositPrefix] {
+      highs.insert(Data(prefix.high.bigEndianBytes))
+    }
     return Set(highs.map { $0[$0.startIndex] }).count == highs.count
   }
 

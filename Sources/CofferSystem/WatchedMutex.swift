@@ -1,15 +1,17 @@
 #if COFFER_THREAD_SANITIZER
-  import Foundation
+  internal import Foundation
 
-  /// As in CofferVault: what ThreadSanitizer can see into.
-  final class Mutex<Value>: @unchecked Sendable {
+  /// Stands in for Synchronization's `Mutex` where ThreadSanitizer looks on: it knows the locks of pthreads, and cannot
+  /// see into those of Swift's runtime, so that everything guarded by one would be reported. What is guarded by what
+  /// stays the same. Rooms and tests that use `Mutex` call this so in such a build.
+  public final class WatchedMutex<Value>: @unchecked Sendable {
     private let lock = NSLock()
     /// With a byte of its own, so that a value without size does not share its address with something else.
     private var value: (guarded: Value, UInt8)
 
-    init(_ value: consuming sending Value) { self.value = (value, 0) }
+    public init(_ value: consuming sending Value) { self.value = (value, 0) }
 
-    func withLock<Result, Failure: Error>(
+    public func withLock<Result, Failure: Error>(
       _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
       lock.lock()
@@ -17,7 +19,7 @@
       return try body(&value.guarded)
     }
 
-    func withLockIfAvailable<Result, Failure: Error>(
+    public func withLockIfAvailable<Result, Failure: Error>(
       _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
       guard lock.try() else { return nil }

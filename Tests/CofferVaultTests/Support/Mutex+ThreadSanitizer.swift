@@ -1,0 +1,5 @@
+#if COFFER_THREAD_SANITIZER
+  import CofferSystem
+
+  typealias Mutex<Value> = WatchedMutex<Value>
+#endif
