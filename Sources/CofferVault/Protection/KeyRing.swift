@@ -1,5 +1,6 @@
 internal import CofferCrypto
 internal import CofferFiles
+internal import CofferSystem
 internal import Synchronization
 
 /// The class keys that are there at the moment: all of them while the vault is unlocked; without those of the classes

@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import Synchronization
 
 /// What a vault tells those who show its content.

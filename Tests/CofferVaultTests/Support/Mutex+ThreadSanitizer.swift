@@ -1,5 +1,5 @@
 #if COFFER_THREAD_SANITIZER
   import CofferSystem
 
-  typealias Mutex<Value> = WatchedMutex<Value>
+  typealias Mutex<Value> = ThreadMutex<Value>
 #endif
