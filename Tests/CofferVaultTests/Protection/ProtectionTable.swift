@@ -37,15 +37,25 @@ enum ProtectionTable {
     }
   }
 
-  /// As Markdown.
+  /// As Markdown. Where all classes are alike in a state, they share a column.
   static var lines: [String] {
-    let columns = State.allCases.flatMap { state in ProtectionClass.allCases.map { (state, $0) } }
+    var columns: [(name: String, state: State, protection: ProtectionClass)] = []
+    for state in State.allCases {
+      let areAlike = Operation.allCases.allSatisfy { operation in
+        Set(ProtectionClass.allCases.map { allows(operation, $0, state) }).count == 1
+      }
+      if areAlike {
+        columns.append(("\(state.rawValue), any class", state, .complete))
+      } else {
+        columns += ProtectionClass.allCases.map { ("\(state.rawValue), \($0.name)", state, $0) }
+      }
+    }
     var lines = [
-      "| | " + columns.map { "\($0.1.name), \($0.0.rawValue)" }.joined(separator: " | ") + " |",
+      "| | " + columns.map(\.name).joined(separator: " | ") + " |",
       "|---|" + String(repeating: "---|", count: columns.count),
     ]
     for operation in Operation.allCases {
-      let cells = columns.map { allows(operation, $0.1, $0.0) ? "yes" : "no" }
+      let cells = columns.map { allows(operation, $0.protection, $0.state) ? "yes" : "no" }
       lines.append("| \(operation.rawValue) | " + cells.joined(separator: " | ") + " |")
     }
     return lines
