@@ -31,6 +31,7 @@ struct Command {
     "transfer": TransferSpeed.measure,
     "small-files": SmallFiles.measure,
     "opening": OpeningTime.measure,
+    "locking": LockingTime.measure,
     "memory": StreamingMemory.measure,
     "random-access": RandomAccess.measure,
     "block-sizes": BlockSizes.measure,
