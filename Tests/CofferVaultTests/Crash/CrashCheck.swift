@@ -31,6 +31,9 @@ struct CrashCheck {
       try requireNothingLeft(vault, found)
     }
     guard let state = allowed.last(where: { states[$0] == found }) else {
+      if let other = states.firstIndex(of: found) {
+        throw Damage(description: "state \(other) was found, and not one of \(allowed)")
+      }
       let differences = allowed.map { "from state \($0): \(found.difference(from: states[$0]))" }
       throw Damage(description: "no state that was committed; \(differences.joined(separator: "; "))")
     }
