@@ -34,8 +34,8 @@ struct RNCryptorSpeed {
     let secret = try RNCryptorSecret.keys(RNCryptorKeys(file: SecretBytes(count: 64) { Randomness.fill($0) }))
     var speed = RNCryptorSpeed(
       size: size, secret: secret, source: source.descriptor, place: place, vault: vault)
-    try speed.makeSource()
     speed.baseline = ResidentMemory.reset()
+    try speed.makeSource()
     let subjects = [
       speed.decryption, speed.encryption, speed.authentication, speed.opening, speed.sealing, speed.transfer,
     ]
@@ -76,9 +76,10 @@ struct RNCryptorSpeed {
       position += UInt64(bytes.count)
     }
     try sealer.header.withUnsafeBytes(write)
-    let buffer = Buffer(Self.step + RNCryptorSealer.paddingByteCount)
-    for done in stride(from: 0, to: size, by: Self.step) {
-      let sealed = sealer.seal(buffer.bytes, count: Self.step, isLast: done + Self.step == size)
+    let portion = Self.callByteCount
+    let buffer = Buffer(portion + RNCryptorSealer.paddingByteCount)
+    for done in stride(from: 0, to: size, by: portion) {
+      let sealed = sealer.seal(buffer.bytes, count: portion, isLast: done + portion == size)
       try write(UnsafeRawBufferPointer(rebasing: buffer.bytes[..<sealed]))
     }
     try sealer.tag().withUnsafeBytes(write)

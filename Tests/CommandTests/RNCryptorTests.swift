@@ -11,37 +11,36 @@ import Testing
     desk = try Desk()
     try desk.done("init")
     try desk.write("password", Self.password + "\n")
-    try desk.write("keys", noise(64, seed: 7))
+    try desk.write("two-keys", noise(64, seed: 7))
   }
 
   /// The secrets of both forms: the option, its file, and what the independent program calls it.
   static let forms = [
-    ["--rncryptor-password-file", "password", "password"], ["--rncryptor-key-file", "keys", "keys"],
+    ["--rncryptor-password-file", "password", "password"], ["--rncryptor-key-file", "two-keys", "keys"],
   ]
 
   // MARK: With the independent program
 
-  @Test(
-    .enabled(if: IndependentRNCryptor.isInstalled, IndependentRNCryptor.missing), arguments: forms,
-    [0, 1, 15, 16, 17, 3072, 300_000, 3_000_001])
-  func `what the one encrypts the other opens`(form: [String], size: Int) throws {
-    let content = noise(size, seed: UInt64(size))
-    try desk.write("content", content)
-    let sealed = try IndependentRNCryptor.run("seal", form[2], form[1], from: "content", to: "sealed", at: desk)
-    #expect(sealed.code == 0, "\(sealed.errors)")
-    try desk.done("import", "--rncryptor", form[0], form[1], "sealed", "/file")
-    #expect(try desk.done("cat", "/file").bytes == content)
+  @Test(.enabled(if: IndependentRNCryptor.isInstalled, IndependentRNCryptor.missing), arguments: forms)
+  func `what the one encrypts the other opens`(form: [String]) throws {
+    for size in [0, 15, 16, 17, 3_000_001] {
+      let content = noise(size, seed: UInt64(size))
+      try desk.write("content", content)
+      let sealed = try IndependentRNCryptor.run("seal", form[2], form[1], from: "content", to: "sealed", at: desk)
+      #expect(sealed.code == 0, "\(sealed.errors)")
+      try desk.done("import", "--rncryptor", form[0], form[1], "sealed", "/file")
+      #expect(try desk.done("cat", "/file").bytes == content, "\(size)")
 
-    try desk.done("export", "--rncryptor", form[0], form[1], "/file", "exported")
-    let opened = try IndependentRNCryptor.run("open", form[2], form[1], from: "exported", to: "opened", at: desk)
-    #expect(opened.code == 0, "\(opened.errors)")
-    #expect(try desk.read("opened") == content)
+      try desk.done("export", "--rncryptor", form[0], form[1], "/file", "exported")
+      let opened = try IndependentRNCryptor.run("open", form[2], form[1], from: "exported", to: "opened", at: desk)
+      #expect(opened.code == 0, "\(opened.errors)")
+      #expect(try desk.read("opened") == content, "\(size)")
+    }
     // The control: it does not open everything.
     var changed = try desk.read("exported")
     changed[40] ^= 1
     try desk.write("changed", changed)
-    #expect(
-      try IndependentRNCryptor.run("open", form[2], form[1], from: "changed", to: "opened", at: desk).code != 0)
+    #expect(try IndependentRNCryptor.run("open", form[2], form[1], from: "changed", to: "opened", at: desk).code != 0)
   }
 
   // MARK: Ours alone
@@ -82,15 +81,16 @@ import Testing
 
   @Test func `a password is asked for, twice where it is new`() throws {
     try desk.done("put", "-", "/file", input: noise(500))
-    let exported = try desk.onTerminal("export", "--rncryptor", "/file", "out/file", typed: "typed\ntyped\n")
-    #expect(exported.code == 0, "\(exported.output)")
-    #expect(exported.output.contains("New RNCryptor password: "))
-    #expect(!exported.output.contains("typed"))
-    let imported = try desk.onTerminal("import", "--rncryptor", "out/file", "/second", typed: "typed\n")
-    #expect(imported.code == 0, "\(imported.output)")
-    #expect(imported.output.contains("RNCryptor password: "))
+    let (first, second) = ("New RNCryptor password: ", "The same again: ")
+    let exported = try desk.onTerminal(
+      ["export", "--rncryptor", "/file", "out/file"], answering: [(first, "typed"), (second, "typed")])
+    #expect(exported == 0)
+    #expect(
+      try desk.onTerminal(["import", "--rncryptor", "out/file", "/second"], answering: [("password: ", "typed")]) == 0)
     #expect(try desk.done("cat", "/second").bytes == noise(500))
-    #expect(try desk.onTerminal("export", "--rncryptor", "/file", "out/third", typed: "one\nanother\n").code == 64)
+    let mistyped = try desk.onTerminal(
+      ["export", "--rncryptor", "/file", "out/third"], answering: [(first, "one"), (second, "another")])
+    #expect(mistyped == 64)
     #expect(desk.listing("out").count == 1)
   }
 
@@ -103,18 +103,18 @@ import Testing
     let objects = desk.objects()
     func refused(_ file: String, _ says: String, password: String = "password") throws {
       try desk.refused(
-        65, says, running: ["import", "--rncryptor", "--rncryptor-password-file", password, file, "/refused"],
-        unchanged: ["vault/objects"])
+        65, says, running: ["import", "--rncryptor", "--rncryptor-password-file", password, file, "/refused"])
+      #expect(desk.objects() == objects)
     }
     let wrong = "the password (or the keys) is wrong, or the file was changed"
     try refused("out/file", wrong, password: "wrong")
-    for place in [10, 20, 40, data.count / 2, data.count - 33, data.count - 1] {
+    for place in [10, 40, data.count / 2, data.count - 1] {
       var changed = data
       changed[place] ^= 1
       try desk.write("changed", changed)
       try refused("changed", wrong)
     }
-    for count in [0, 1, 2, 33, 34, 66, data.count - 16, data.count - 1] {
+    for count in [0, 33, 66, data.count - 16, data.count - 1] {
       try desk.write("changed", Array(data.prefix(count)))
       try refused("changed", "")
     }
@@ -136,7 +136,7 @@ import Testing
   @Test func `usage is told as such`() throws {
     try desk.done("put", "password", "/file")
     try desk.done("export", "--rncryptor", "--rncryptor-password-file", "password", "/file", "with-password")
-    try desk.done("export", "--rncryptor", "--rncryptor-key-file", "keys", "/file", "with-keys")
+    try desk.done("export", "--rncryptor", "--rncryptor-key-file", "two-keys", "/file", "with-keys")
     let digits = noise(64, seed: 7).map { String(format: "%02x", $0) }.joined()
     try desk.write("digits", digits + "\n")
     try desk.done("import", "--rncryptor", "--rncryptor-key-file", "digits", "with-keys", "/from-digits")
@@ -144,7 +144,7 @@ import Testing
     try desk.write("short", noise(63))
     try desk.done("mkdir", "/folder")
     let password = ["--rncryptor", "--rncryptor-password-file", "password"]
-    let keys = ["--rncryptor", "--rncryptor-key-file", "keys"]
+    let keys = ["--rncryptor", "--rncryptor-key-file", "two-keys"]
     let cases: [(Int32, String, [String])] = [
       (64, "encrypted with keys", ["import"] + password + ["with-keys", "/x"]),
       (64, "encrypted with a password", ["import"] + keys + ["with-password", "/x"]),
@@ -162,8 +162,8 @@ import Testing
       (64, "it is a folder", ["import"] + keys + ["out", "/x"]),
       (64, "no name", ["import"] + keys + ["-", "/folder"]),
       (64, "not both", ["import"] + keys + ["--rncryptor-password-file", "password", "with-keys", "/x"]),
-      (64, "Name the format", ["import", "--rncryptor-key-file", "keys", "with-keys", "/x"]),
-      (64, "Name the format", ["export", "--rncryptor-key-file", "keys", "/file", "x"]),
+      (64, "Name the format", ["import", "--rncryptor-key-file", "two-keys", "with-keys", "/x"]),
+      (64, "Name the format", ["export", "--rncryptor-key-file", "two-keys", "/file", "x"]),
     ]
     for (code, says, arguments) in cases {
       try desk.refused(code, says, running: arguments, unchanged: ["vault/objects", "out"])
@@ -174,14 +174,15 @@ import Testing
 
   @Test func `an import that a signal ends leaves nothing`() throws {
     try desk.done("put", "-", "/large", input: noise(16 << 20))
-    try desk.done("export", "--rncryptor", "--rncryptor-key-file", "keys", "/large", "sealed")
+    try desk.done("export", "--rncryptor", "--rncryptor-key-file", "two-keys", "/large", "sealed")
     let data = try desk.read("sealed")
     for signal in [SIGINT, SIGTERM, SIGKILL] {
       let before = desk.objects()
       let program = try desk.start(
         "coffer",
         [
-          "import", "--rncryptor", "--rncryptor-key-file", "keys", "-", "/interrupted", "--passcode-file", "passcode",
+          "import", "--rncryptor", "--rncryptor-key-file", "two-keys", "-", "/interrupted", "--passcode-file",
+          "passcode",
         ])
       // More than a pipe and the program's buffers hold: when it is taken, some of it is sealed and written.
       #expect(program.send(Array(data.prefix(8 << 20))))
@@ -203,7 +204,7 @@ import Testing
     try desk.done("put", "tree/large", "/")
     let program = try desk.start(
       "coffer",
-      ["export", "--rncryptor", "--rncryptor-key-file", "keys", "/large", "out", "--passcode-file", "passcode"])
+      ["export", "--rncryptor", "--rncryptor-key-file", "two-keys", "/large", "out", "--passcode-file", "passcode"])
     // The copy has its hidden name until it is whole.
     while desk.listing("out").isEmpty { sched_yield() }
     program.signal(SIGINT)
@@ -214,29 +215,29 @@ import Testing
 
   @Test func `a company's policy is asked`() async throws {
     try desk.done("put", "password", "/file")
-    try desk.done("export", "--rncryptor", "--rncryptor-key-file", "keys", "/file", "sealed")
+    try desk.done("export", "--rncryptor", "--rncryptor-key-file", "two-keys", "/file", "sealed")
     let server = try RunningServer(at: desk)
     try desk.done("enroll", server.url, server.enrollmentCode())
     try desk.refused(
       77, "saveCopy", "rule settings:ownerActions",
-      running: ["export", "--rncryptor", "--rncryptor-key-file", "keys", "/file", "out"], unchanged: ["out"])
+      running: ["export", "--rncryptor", "--rncryptor-key-file", "two-keys", "/file", "out"], unchanged: ["out"])
     try desk.refused(
-      77, "saveCopy", running: ["export", "--rncryptor", "--rncryptor-key-file", "keys", "/file", "-"])
-    try desk.done("import", "--rncryptor", "--rncryptor-key-file", "keys", "sealed", "/allowed")
+      77, "saveCopy", running: ["export", "--rncryptor", "--rncryptor-key-file", "two-keys", "/file", "-"])
+    try desk.done("import", "--rncryptor", "--rncryptor-key-file", "two-keys", "sealed", "/allowed")
     try await server.allowOwner(["view"])
     try desk.done("policy", "refresh")
     try desk.refused(
       77, "import", "rule settings:ownerActions",
-      running: ["import", "--rncryptor", "--rncryptor-key-file", "keys", "sealed", "/second"],
+      running: ["import", "--rncryptor", "--rncryptor-key-file", "two-keys", "sealed", "/second"],
       unchanged: ["vault/objects"])
     #expect(server.stop().code == 0)
   }
 
   @Test func `--json tells what was stored and written`() throws {
     try desk.done("put", "-", "/file", input: noise(300))
-    let exported = try desk.done("export", "--rncryptor", "--rncryptor-key-file", "keys", "/file", "out", "--json")
+    let exported = try desk.done("export", "--rncryptor", "--rncryptor-key-file", "two-keys", "/file", "out", "--json")
     let imported = try desk.done(
-      "import", "--rncryptor", "--rncryptor-key-file", "keys", "out/file", "/second", "--json")
+      "import", "--rncryptor", "--rncryptor-key-file", "two-keys", "out/file", "/second", "--json")
     for (outcome, path) in [(exported, "/file"), (imported, "/second")] {
       let object = try #require(try JSONSerialization.jsonObject(with: Data(outcome.bytes)) as? [String: Any])
       #expect(object["path"] as? String == path)
