@@ -80,8 +80,9 @@ import Testing
     sourceLocation: SourceLocation = #_sourceLocation
   ) {
     var lent = 0
+    let portion = { blocks }
     #expect(throws: RNCryptorError.self, "\(what)", sourceLocation: sourceLocation) {
-      try RNCryptorBytes.open(data, secret, portion: { blocks }) { lent += $0.count }
+      try RNCryptorBytes.open(data, secret, portion: portion) { lent += $0.count }
     }
     #expect(lent == 0 || lent <= data.count - 18 - 48, "\(what)", sourceLocation: sourceLocation)
   }
