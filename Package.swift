@@ -58,7 +58,9 @@ let engine: [Target] = [
     ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", "CofferTestSupport"]),
   command("coffer-crash-child", ["CofferVaultTestSupport", "CofferSystem"]),
   .target(name: "CSQLiteRecorder", linkerSettings: [.linkedLibrary("sqlite3")]),
-  command("coffer-bench", ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", crypto]),
+  command(
+    "coffer-bench",
+    ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", crypto, cryptoExtras]),
   tests("CofferSystemTests", ["CofferSystem"]),
   tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
   tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),

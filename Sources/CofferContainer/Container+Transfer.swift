@@ -1,3 +1,4 @@
+public import CofferCrypto
 public import CofferFiles
 internal import CofferPolicy
 public import CofferSystem
@@ -15,6 +16,23 @@ extension Container {
     try gate.check(.owner, .import, file: nil)
     return try ContainerError.catching {
       try vault.importFile(source, to: path, replacing: replacing, control: control)
+    }
+  }
+
+  /// Stores the plaintext of a stream in RNCryptor's format, versions 2 and 3. Asks the gate for `import`.
+  ///
+  /// The stream is read from the descriptor's position on. Nothing has a name, and nothing stays, unless the whole stream
+  /// fits the code at its end; where it does not, the failure is of the category `damaged`.
+  @discardableResult
+  public func importRNCryptor(
+    _ stream: OwnedDescriptor, secret: RNCryptorSecret, permissions: UInt16, modified: Timestamp?, to path: VaultPath,
+    replacing: Bool, control: TransferControl = TransferControl()
+  ) throws -> FileAttributes {
+    try gate.check(.owner, .import, file: nil)
+    return try ContainerError.catching {
+      let source = ImportSource(
+        descriptor: stream, decoder: try RNCryptorOpener(secret: secret), permissions: permissions, modified: modified)
+      return try vault.importFile(source, to: path, replacing: replacing, control: control)
     }
   }
 
@@ -55,6 +73,15 @@ public final class SavedCopy: Sendable {
     to output: OwnedDescriptor, isSeekable: Bool, control: TransferControl = TransferControl()
   ) throws {
     try ContainerError.catching { try snapshot.export(to: output, isSeekable: isSeekable, control: control) }
+  }
+
+  /// Writes the whole content in RNCryptor's format, version 3, in order.
+  ///
+  /// A failure leaves a part, which nobody can take for the whole: write to a temporary name all the same.
+  public func writeRNCryptor(
+    to output: OwnedDescriptor, secret: RNCryptorSecret, control: TransferControl = TransferControl()
+  ) throws {
+    try ContainerError.catching { try snapshot.exportRNCryptor(to: output, secret: secret, control: control) }
   }
 }
 

@@ -1,3 +1,4 @@
+public import CofferCrypto
 public import CofferPolicy
 internal import CofferVault
 
@@ -31,9 +32,20 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
     self.init(Self.category(of: error), error.description)
   }
 
+  /// What is wrong with data in RNCryptor's format, or with what it should be opened with.
+  public init(_ error: RNCryptorError) {
+    self.init(Self.category(of: error), error.description)
+  }
+
   /// Runs `body` and gives the vault's failures this module's type; others pass.
   static func catching<Result>(_ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let error as VaultError { throw ContainerError(error) }
+    do {
+      return try body()
+    } catch let error as VaultError {
+      throw ContainerError(error)
+    } catch let error as RNCryptorError {
+      throw ContainerError(error)
+    }
   }
 
   private static func category(of error: VaultError) -> Category {
@@ -49,7 +61,15 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage
     case .sourceChanged, .system, .keyStore, .database, .needsReopening: .inputOutput
+    case .rncryptor(let error): category(of: error)
     case .cancelled: .cancelled
+    }
+  }
+
+  private static func category(of error: RNCryptorError) -> Category {
+    switch error {
+    case .notRNCryptor, .unsupportedVersion, .truncated, .notAuthentic, .malformedPadding, .malformedKeys: .damaged
+    case .needsPassword, .needsKeys, .emptyPassword: .usage
     }
   }
 }

@@ -14,6 +14,7 @@ extension VaultError {
     case let error as KeyStoreError:
       if case .system(let cause) = error, cause.isFull { return .full }
       return .keyStore(error)
+    case let error as RNCryptorError: return .rncryptor(error)
     case is CryptoError, is MalformedBytes: return .damaged(what: "a sealed record")
     case let error as DatabaseError:
       switch error.resultCode {

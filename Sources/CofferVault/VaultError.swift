@@ -1,3 +1,4 @@
+public import CofferCrypto
 public import CofferFiles
 public import CofferKeys
 public import CofferSystem
@@ -71,6 +72,8 @@ public enum VaultError: Error, Equatable, Sendable {
 
   /// The source changed while it was read.
   case sourceChanged
+  /// What was to be imported is not genuine data in RNCryptor's format, or nothing can be exported with this secret.
+  case rncryptor(RNCryptorError)
   /// The caller asked to stop.
   case cancelled
   /// The disk is full.
@@ -126,6 +129,7 @@ extension VaultError: CustomStringConvertible {
     case .rootFolder: "the vault's root folder cannot be moved, replaced or removed"
     case .settingTooLarge: "a sealed setting is too large"
     case .sourceChanged: "the source changed while it was read; nothing was stored"
+    case .rncryptor(let error): error.description
     case .cancelled: "interrupted; nothing was left half done"
     case .full: "the disk is full; nothing was lost"
     case .system(let error): error.description

@@ -35,6 +35,7 @@ struct Command {
     "memory": StreamingMemory.measure,
     "random-access": RandomAccess.measure,
     "block-sizes": BlockSizes.measure,
+    "rncryptor": RNCryptorSpeed.measure,
   ]
 
   private static func fail(_ code: Int32, _ message: String) -> Never {

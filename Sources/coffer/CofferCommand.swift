@@ -26,7 +26,7 @@ struct CofferCommand: AsyncParsableCommand {
         name: "Files",
         subcommands: [
           PutCommand.self, GetCommand.self, CatCommand.self, ListCommand.self, StatCommand.self,
-          MakeDirectoryCommand.self, MoveCommand.self, RemoveCommand.self,
+          MakeDirectoryCommand.self, MoveCommand.self, RemoveCommand.self, ImportCommand.self, ExportCommand.self,
         ]),
       CommandGroup(
         name: "Company",

@@ -5,7 +5,7 @@ import Testing
 @Suite struct HelpTests {
   static let commands: [[String]] = [
     ["init"], ["info"], ["verify"], ["backup"], ["accept-restored"], ["put"], ["get"], ["cat"], ["ls"], ["stat"],
-    ["mkdir"], ["mv"], ["rm"], ["enroll"], ["policy"],
+    ["mkdir"], ["mv"], ["rm"], ["import"], ["export"], ["enroll"], ["policy"],
     ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
     ["app", "install"], ["app", "list"], ["app", "remove"], ["share"],
   ]
@@ -42,7 +42,7 @@ import Testing
     ["nothing"], ["ls", "--all"], ["put", "a"], ["get", "/a"], ["get", "-r"], ["cat"], ["share", "/a"], ["mv", "/a"],
     ["rm"], ["enroll", "http://127.0.0.1:1"], ["app", "sign", "m.json"], ["app", "make"], ["init", "extra"],
     ["ls", "--vault"], ["mkdir"], ["policy", "drop"], ["backup"], ["backup", "a", "b"], ["verify", "/a"],
-    ["accept-restored", "/a"],
+    ["accept-restored", "/a"], ["import", "a", "/a"], ["export", "/a", "a"], ["import", "--rncryptor", "a"],
   ])
   func `wrong usage is told as such`(arguments: [String]) throws {
     let outcome = try desk.run("coffer", arguments)

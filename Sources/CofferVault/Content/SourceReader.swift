@@ -24,14 +24,25 @@ final class SourceReader: Sendable {
     state = Mutex(State(start: start))
   }
 
-  /// The first bytes, one more than fit into a record.
+  /// The first bytes, more than fit into a record: a multiple of 16, as a decoder wants it.
   static func start(of source: ImportSource, control: TransferControl) throws -> [UInt8] {
-    let buffer = TransferBuffer(count: VaultFormat.inlineLimit + 1)
+    let buffer = TransferBuffer(count: (VaultFormat.inlineLimit / 16 + 1) * 16)
     let count =
       source.byteCount == nil
-      ? try readStream(source, into: buffer.bytes, control: control)
+      ? try readPortion(of: source, into: buffer.bytes, control: control).decode(buffer.bytes)
       : try source.descriptor.readFully(at: 0, into: buffer.bytes)
     return Array(buffer.bytes[..<count])
+  }
+
+  /// Reads until `buffer` is full or the stream ends.
+  private static func readPortion(
+    of source: ImportSource, into buffer: UnsafeMutableRawBufferPointer, control: TransferControl
+  ) throws -> EncodedPortion {
+    guard let decoder = source.decoder else {
+      let count = try readStream(source, into: buffer, control: control)
+      return EncodedPortion(byteCount: count) { _ in count }
+    }
+    return try decoder.portion(into: buffer) { try readStream(source, into: $0, control: control) }
   }
 
   /// Reads until `buffer` is full or the stream ends. A stream that has nothing yet is waited for, not blocked in, so
@@ -68,19 +79,25 @@ final class SourceReader: Sendable {
   }
 
   private func nextOfStream(into buffer: UnsafeMutableRawBufferPointer) throws -> (run: UInt64, count: Int)? {
-    try state.withLock { state in
+    let taken = try state.withLock { state -> (run: UInt64, start: Int, portion: EncodedPortion)? in
       guard !state.ended else { return nil }
       let start = state.start
       state.start = []
       buffer.copyBytes(from: start)
       let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[start.count..<runByteCount])
-      let count = start.count + (try Self.readStream(source, into: rest, control: control))
-      if count < runByteCount { state.ended = true }
-      guard count > 0 else { return nil }
+      let portion = try Self.readPortion(of: source, into: rest, control: control)
+      if portion.byteCount < rest.count { state.ended = true }
+      guard start.count + portion.byteCount > 0 else { return nil }
       defer { state.nextRun += 1 }
-      state.byteCount += UInt64(count)
-      return (state.nextRun, count)
+      return (state.nextRun, start.count, portion)
     }
+    guard let (run, start, portion) = taken else { return nil }
+    // Beside the other workers: only reading, and what a decoder must do in order, needs the lock.
+    let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<runByteCount])
+    let count = start + (try portion.decode(rest))
+    state.withLock { $0.byteCount += UInt64(count) }
+    // What a decoder takes away at the end may be all of the last portion.
+    return count > 0 ? (run, count) : nil
   }
 
   /// The size of the whole source. Throws `sourceChanged` where a file is not as long as it was at the start.

@@ -1,4 +1,5 @@
 internal import CofferContainer
+internal import CofferCrypto
 internal import CofferFiles
 internal import CofferSystem
 
@@ -7,12 +8,31 @@ internal import CofferSystem
 final class Export {
   private let container: Container
   private let files: FileSystem
+  private let form: Form
   /// Fifos and sockets that were passed over: they are names without content.
   private(set) var skipped = 0
 
-  init(container: Container, files: FileSystem) {
+  /// How content is written.
+  enum Form {
+    /// As it is, with permissions and times.
+    case plain
+    /// Encrypted in RNCryptor's format, for the owner only, because the format carries nothing but content.
+    case rncryptor(RNCryptorSecret)
+
+    fileprivate func write(
+      _ copy: SavedCopy, to output: OwnedDescriptor, isSeekable: Bool, control: TransferControl
+    ) throws {
+      switch self {
+      case .plain: try copy.write(to: output, isSeekable: isSeekable, control: control)
+      case .rncryptor(let secret): try copy.writeRNCryptor(to: output, secret: secret, control: control)
+      }
+    }
+  }
+
+  init(container: Container, files: FileSystem, form: Form = .plain) {
     self.container = container
     self.files = files
+    self.form = form
   }
 
   /// Writes `path` as `name` into `folder`. The root folder has no name: its entries go into `folder` itself.
@@ -87,10 +107,12 @@ final class Export {
       let file = try files.open(temporary, [.readWrite, .createNew], permissions: 0o600, in: folder)
       let transfer = Transfer(total: copy.attributes.byteCount)
       defer { transfer.end() }
-      try copy.write(to: file, isSeekable: true, control: transfer.control)
-      // Bits that lend the owner's rights to others are not taken from a vault.
-      try file.setPermissions(copy.attributes.permissions & 0o777)
-      try file.setModified(copy.attributes.modified)
+      try form.write(copy, to: file, isSeekable: true, control: transfer.control)
+      if case .plain = form {
+        // Bits that lend the owner's rights to others are not taken from a vault.
+        try file.setPermissions(copy.attributes.permissions & 0o777)
+        try file.setModified(copy.attributes.modified)
+      }
       try file.sync()
       try files.rename(temporary, to: name, in: folder)
       try folder.sync()
@@ -100,10 +122,11 @@ final class Export {
     }
   }
 
-  static func toStandardOutput(_ path: VaultPath, _ container: Container) throws {
+  /// Writes a file's content to standard output.
+  func writeToStandardOutput(_ path: VaultPath) throws {
     let copy = try container.openForSaving(path)
     let transfer = Transfer(total: copy.attributes.byteCount)
     defer { transfer.end() }
-    try copy.write(to: .standardOutput, isSeekable: false, control: transfer.control)
+    try form.write(copy, to: .standardOutput, isSeekable: false, control: transfer.control)
   }
 }

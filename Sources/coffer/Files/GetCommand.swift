@@ -37,47 +37,21 @@ struct GetCommand: ParsableCommand {
   func run() throws {
     try options.withContainer { container in
       Interrupts.catchFromHere()
+      let files = FileSystem()
+      let export = Export(container: container, files: files)
       if destination == "-" {
-        for path in paths { try Export.toStandardOutput(VaultPath(argument: path), container) }
+        for path in paths { try export.writeToStandardOutput(VaultPath(argument: path)) }
         return
       }
-      let files = FileSystem()
-      let isFolder = try Self.isFolder(destination, files)
-      guard isFolder || (paths.count == 1 && !destination.hasSuffix("/")) else {
-        throw Failure.notFound("\(destination): no such folder")
-      }
-      let export = Export(container: container, files: files)
+      let place = try Destination(destination, files)
+      guard place.isFolder || paths.count == 1 else { throw Failure.notFound("\(destination): no such folder") }
       for text in paths {
         let path = try VaultPath(argument: text)
-        if isFolder {
-          try export.write(
-            path, named: path.lastName, in: files.open(destination, .directory), recursive: recursive)
-        } else {
-          let parts = destination.split(separator: "/", omittingEmptySubsequences: true)
-          guard let name = parts.last, name != ".", name != ".." else {
-            throw Failure.usage("the destination has no name")
-          }
-          let parent = (destination.hasPrefix("/") ? "/" : "") + parts.dropLast().joined(separator: "/")
-          guard try Self.isFolder(parent.isEmpty ? "." : parent, files) else {
-            throw Failure.notFound("\(parent): no such folder")
-          }
-          try export.write(
-            path, named: Array(name.utf8), in: files.open(parent.isEmpty ? "." : parent, .directory),
-            recursive: recursive)
-        }
+        try export.write(path, named: place.name ?? path.lastName, in: place.folder, recursive: recursive)
       }
       if export.skipped > 0 {
         throw Failure.cannotCreate("\(export.skipped) item(s) were not written: fifos and sockets have no content")
       }
-    }
-  }
-
-  private static func isFolder(_ path: String, _ files: FileSystem) throws -> Bool {
-    do {
-      _ = try files.open(path, .directory)
-      return true
-    } catch  where error.isAbsent {
-      return false
     }
   }
 }
@@ -95,7 +69,7 @@ struct CatCommand: ParsableCommand {
   func run() throws {
     try options.withContainer { container in
       Interrupts.catchFromHere()
-      try Export.toStandardOutput(VaultPath(argument: path), container)
+      try Export(container: container, files: FileSystem()).writeToStandardOutput(VaultPath(argument: path))
     }
   }
 }

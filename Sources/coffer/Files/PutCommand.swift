@@ -46,20 +46,14 @@ struct PutCommand: ParsableCommand {
     try options.withContainer { container in
       Interrupts.catchFromHere()
       try container.checkImport()
-      let path = try VaultPath(argument: destination)
-      let folder = try isFolder(path, container)
-      guard folder || (sources.count == 1 && !destination.hasSuffix("/")) else {
-        throw Failure.notFound("the destination is not a folder in the vault; make it with: coffer mkdir")
-      }
+      let place = try VaultDestination(destination, in: container)
+      guard place.isFolder || sources.count == 1 else { throw VaultDestination.notAFolder }
       let tree = TreeImport(container: container)
       for source in sources {
+        let target = try place.target(for: source)
         if source == "-" {
-          guard !folder else {
-            throw Failure.usage("standard input has no name; give one, such as \(destination)/NAME")
-          }
-          try tree.storeStandardInput(at: path)
+          try tree.storeStandardInput(at: target)
         } else {
-          let target = folder ? try path.appending(lastName(of: source)) : path
           try tree.store(source, at: target, recursive: recursive)
         }
       }
@@ -69,20 +63,5 @@ struct PutCommand: ParsableCommand {
           "\(tree.skipped) item(s) were not stored: only files, folders and symbolic links can be")
       }
     }
-  }
-
-  private func isFolder(_ path: VaultPath, _ container: Container) throws -> Bool {
-    do {
-      return try container.attributes(at: path).kind == .directory
-    } catch let error as ContainerError where error.category == .notFound {
-      return false
-    }
-  }
-
-  private func lastName(of source: String) throws -> [UInt8] {
-    guard let name = source.utf8.split(separator: UInt8(ascii: "/")).last, name.elementsEqual("..".utf8) == false,
-      name.elementsEqual(".".utf8) == false
-    else { throw Failure.usage("\(source): a folder without a name of its own; give the destination's name") }
-    return Array(name)
   }
 }

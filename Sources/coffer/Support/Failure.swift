@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CofferClient
 internal import CofferContainer
+internal import CofferCrypto
 internal import CofferFiles
 internal import CofferKeys
 internal import CofferSystem
@@ -27,6 +28,7 @@ struct Failure: Error {
     switch error {
     case let error as Failure: self = error
     case let error as ContainerError: self.init(code: Self.code(error.category), text: error.description)
+    case let error as RNCryptorError: self.init(ContainerError(error))
     case let error as AppError: self.init(code: Self.code(error), text: error.description)
     case let error as ClientError:
       let code: Int32 =

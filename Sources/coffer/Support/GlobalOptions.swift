@@ -70,7 +70,7 @@ struct GlobalOptions: ParsableArguments {
 
   /// Opens the vault, asking for the passcode.
   func open() throws -> Container {
-    let container = try open(passcode: { try Passcode.existing(passcodeFile) })
+    let container = try open(passcode: { try TypedSecret.passcode.existing(passcodeFile) })
     if container.isReadOnly {
       Output.note(
         "the vault is older than the newest state this device has seen, or a copy that went another way. A restored "

@@ -84,7 +84,7 @@ private final class KeptPasscode {
 
   func value() throws -> SecretBytes {
     if let kept { return kept }
-    let passcode = try Passcode.existing(file)
+    let passcode = try TypedSecret.passcode.existing(file)
     kept = passcode
     return passcode
   }

@@ -25,7 +25,7 @@ struct InitCommand: ParsableCommand {
   func run() throws {
     let path = try options.vaultPath
     try options.requireKeyStoreOutsideVault()
-    let passcode = try Passcode.new(options.passcodeFile)
+    let passcode = try TypedSecret.passcode.new(options.passcodeFile)
     let container = try Container.create(
       at: path, keyStore: options.keys, passcode: passcode, derivation: PasscodeCost.chosen(),
       sniffer: ContentTypeHelper())

@@ -47,4 +47,25 @@ extension Desk {
     let command = ([program] + arguments + ["--passcode-file", "passcode"]).joined(separator: " ")
     return try run("/usr/bin/script", ["-qec", command, "/dev/null"], input: Array(typed.utf8))
   }
+
+  /// Runs `coffer` on a terminal of its own, where each answer is typed once its prompt is there and no echo; returns the
+  /// exit code.
+  func onTerminal(
+    _ arguments: [String], answering answers: [(prompt: String, answer: String)],
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> Int32 {
+    let coffer = RunningProgram.folder.appendingPathComponent("coffer").path
+    let command = ([coffer] + arguments + ["--passcode-file", "passcode"]).joined(separator: " ")
+    let program = try start("/usr/bin/script", ["-qec", command, "/dev/null"])
+    for (prompt, answer) in answers {
+      var shown: [UInt8] = []
+      while !shown.suffix(prompt.utf8.count).elementsEqual(prompt.utf8), let byte = program.byte() {
+        shown.append(byte)
+      }
+      let text = String(decoding: shown, as: UTF8.self)
+      #expect(text.hasSuffix(prompt) && !answers.contains { text.contains($0.answer) }, sourceLocation: sourceLocation)
+      program.send(Array((answer + "\n").utf8))
+    }
+    return program.wait().code
+  }
 }

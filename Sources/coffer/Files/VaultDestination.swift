@@ -1,0 +1,35 @@
+internal import CofferContainer
+internal import CofferFiles
+
+/// Where a person wants something stored: a folder of the vault, or a name in one.
+struct VaultDestination {
+  let isFolder: Bool
+  private let path: VaultPath
+  private let text: String
+
+  static let notAFolder = Failure.notFound(
+    "the destination is not a folder in the vault; make it with: coffer mkdir")
+
+  init(_ text: String, in container: Container) throws {
+    self.text = text
+    path = try VaultPath(argument: text)
+    do {
+      isFolder = try container.attributes(at: path).kind == .directory
+    } catch let error as ContainerError where error.category == .notFound {
+      isFolder = false
+    }
+    guard isFolder || !text.hasSuffix("/") else { throw Self.notAFolder }
+  }
+
+  /// The path that a file or folder of the system gets. Standard input, `-`, has no name of its own.
+  func target(for source: String) throws -> VaultPath {
+    guard isFolder else { return path }
+    guard source != "-" else {
+      throw Failure.usage("standard input has no name; give one, such as \(text)/NAME")
+    }
+    guard let name = source.utf8.split(separator: UInt8(ascii: "/")).last, !name.elementsEqual("..".utf8),
+      !name.elementsEqual(".".utf8)
+    else { throw Failure.usage("\(source): a folder without a name of its own; give the destination's name") }
+    return try path.appending(Array(name))
+  }
+}

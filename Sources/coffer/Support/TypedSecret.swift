@@ -1,0 +1,62 @@
+internal import CofferSystem
+internal import Foundation
+
+/// A secret that a person knows, and where it comes from: a file, standard input, or a prompt on the terminal.
+struct TypedSecret {
+  /// What it is called.
+  let name: String
+  /// The option that names its file.
+  let option: String
+
+  /// What opens a vault.
+  static let passcode = TypedSecret(name: "passcode", option: "--passcode-file")
+
+  private static let limit = 1024
+
+  /// One that is there already, asked for once.
+  func existing(_ file: String?) throws -> SecretBytes {
+    if let file { return try read(file) }
+    let prompt = "\(name.prefix(1).uppercased())\(name.dropFirst()): "
+    guard let secret = try Terminal.readSecret(prompt: prompt) else { throw noTerminal }
+    return secret
+  }
+
+  /// A new one, asked for twice.
+  func new(_ file: String?) throws -> SecretBytes {
+    let secret: SecretBytes
+    if let file {
+      secret = try read(file)
+    } else {
+      guard let first = try Terminal.readSecret(prompt: "New \(name): ") else { throw noTerminal }
+      guard let second = try Terminal.readSecret(prompt: "The same again: ") else { throw noTerminal }
+      let same = first.withUnsafeBytes { left in second.withUnsafeBytes { right in left.elementsEqual(right) } }
+      guard same else { throw Failure.usage("the two \(name)s differ; nothing was made") }
+      secret = first
+    }
+    guard secret.count > 0 else { throw Failure.usage("the \(name) is empty; choose another") }
+    return secret
+  }
+
+  private var noTerminal: Failure {
+    Failure.usage("there is no terminal to ask for the \(name); give \(option) FILE (- is standard input)")
+  }
+
+  /// The file's first line: what stands before its end, without the line break.
+  private func read(_ file: String) throws -> SecretBytes {
+    let descriptor = file == "-" ? OwnedDescriptor.standardInput : try FileSystem().openNamed(file)
+    var bytes = [UInt8](repeating: 0, count: Self.limit + 1)
+    defer { bytes.withUnsafeMutableBytes { overwrite($0) } }
+    // A byte at a time: what follows the line on standard input is not the secret's, and may be a file's content.
+    var count = 0
+    while count <= Self.limit {
+      let got = try bytes.withUnsafeMutableBytes {
+        try descriptor.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count..<(count + 1)]))
+      }
+      if got == 0 || bytes[count] == 10 { break }
+      count += 1
+    }
+    guard count <= Self.limit else { throw Failure.usage("the \(name) is longer than \(Self.limit) bytes") }
+    if count > 0, bytes[count - 1] == 13 { count -= 1 }
+    return bytes[..<count].withUnsafeBytes { SecretBytes(copying: $0) }
+  }
+}
