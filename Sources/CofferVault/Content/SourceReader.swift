@@ -8,12 +8,13 @@ final class SourceReader: Sendable {
   private let runByteCount: Int
   private let control: TransferControl
   private let state: Mutex<State>
+  /// Bytes of content that a stream gave.
+  private let streamed = Atomic<UInt64>(0)
 
   private struct State {
     var nextRun: UInt64 = 0
     /// What was read from a stream before it was known to be large.
     var start: [UInt8]
-    var byteCount: UInt64 = 0
     var ended = false
   }
 
@@ -95,14 +96,15 @@ final class SourceReader: Sendable {
     // Beside the other workers: only reading, and what a decoder must do in order, needs the lock.
     let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[start..<runByteCount])
     let count = start + (try portion.decode(rest))
-    state.withLock { $0.byteCount += UInt64(count) }
+    // Not under the lock, which the next worker has for as long as it reads.
+    streamed.wrappingAdd(UInt64(count), ordering: .relaxed)
     // What a decoder takes away at the end may be all of the last portion.
     return count > 0 ? (run, count) : nil
   }
 
   /// The size of the whole source. Throws `sourceChanged` where a file is not as long as it was at the start.
   func finish() throws -> UInt64 {
-    guard let byteCount = source.byteCount else { return state.withLock { $0.byteCount } }
+    guard let byteCount = source.byteCount else { return streamed.load(ordering: .relaxed) }
     guard try source.descriptor.status().byteCount == byteCount else { throw VaultError.sourceChanged }
     return byteCount
   }
