@@ -205,6 +205,9 @@ public final class OwnedDescriptor: Sendable {
     throw .last("flock")
   }
 
+  /// Takes the exclusive advisory lock of the whole file, and waits for it as long as another holds it.
+  public func waitForExclusiveLock() throws(SystemError) { _ = try retrying("flock") { flock(number, LOCK_EX) } }
+
   /// Gives the advisory lock back, also while others still hold this descriptor.
   public func unlock() { _ = flock(number, LOCK_UN) }
 

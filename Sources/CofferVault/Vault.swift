@@ -19,6 +19,7 @@ public final class Vault: Sendable {
   let time: any TimeSource
   let files = FileRegistry()
   let folder: VaultFolder
+  let keyStore: any KeyStore
   private let anchor: AnchorKeeper
   private let ballast: Ballast
   private let timer: CommitTimer
@@ -42,6 +43,7 @@ public final class Vault: Sendable {
     self.lock = lock
     self.time = time
     self.folder = folder
+    self.keyStore = keyStore
     index = try Index(at: folder.path + "/" + VaultFormat.index, keys: keys, vault: description.id)
     objects = try ObjectStore(
       files: folder.files, vaultFolder: folder.descriptor, rowKeys: RowKeys(metadataKey: keys.metadata))
@@ -59,9 +61,10 @@ public final class Vault: Sendable {
     ballast.restore()
     if !isCurrent {
       // From now on this is the vault, and what the device saw before is not.
-      index.read { $0.beginBranch(above: found?.generation ?? 0) }
-      try commit()
-      try anchor.flush()
+      try beginBranch(above: found?.generation ?? 0)
+    } else if found?.nextKeybagDigest != nil {
+      // A change of the passcode that a crash left half done: the keybag that is here has just been opened.
+      try anchor.followKeybag(keybagDigest, next: nil, index.read { $0.committed })
     }
     do {
       try recover()
@@ -70,6 +73,13 @@ public final class Vault: Sendable {
       // what it is.
       guard case .damaged = VaultError.wrapping(error) else { throw error }
     }
+  }
+
+  /// Goes another way than any copy of this vault from now on.
+  func beginBranch(above generation: UInt64 = 0) throws {
+    index.read { $0.beginBranch(above: generation) }
+    try commit()
+    try anchor.flush()
   }
 
   // MARK: Commit
@@ -178,6 +188,11 @@ public final class Vault: Sendable {
     }
   }
 
+  /// Writes to the key store which keybag belongs to the vault, and which one may take its place.
+  func followKeybag(_ present: [UInt8], next: [UInt8]?) throws {
+    try anchor.followKeybag(present, next: next, index.read { $0.committed })
+  }
+
   /// Commits, and gives the vault back to others. Nothing can be done with it afterwards.
   public func close() throws(VaultError) {
     let wasClosed = state.withLock { state in
@@ -241,9 +256,8 @@ public final class Vault: Sendable {
 
   private static func isCurrent(_ root: CommittedRoot, keybagDigest: [UInt8], anchor: Anchor?) -> Bool {
     // The secret is there and the anchor is not: someone took it away.
-    guard let anchor, anchor.branch == root.branch, anchor.keybagDigest == keybagDigest else { return false }
-    if root.generation == anchor.generation { return root.digest == anchor.rootDigest }
-    return root.generation > anchor.generation
+    guard let anchor else { return false }
+    return anchor.accepts(keybagDigest: keybagDigest) && anchor.accepts(root)
   }
 }
 
