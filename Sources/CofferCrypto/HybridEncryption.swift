@@ -9,11 +9,19 @@ public struct HybridPublicKey: Hashable, Sendable {
   public static let byteCount = 32
   public let bytes: [UInt8]
 
-  /// Throws `CryptoError.invalid` unless there are 32 bytes.
+  /// Throws `CryptoError.invalid` unless there are 32 bytes, and a point that makes a secret.
   public init(bytes: [UInt8]) throws(CryptoError) {
-    guard bytes.count == Self.byteCount, (try? Curve25519.KeyAgreement.PublicKey(rawRepresentation: bytes)) != nil
-    else { throw .invalid("public key") }
+    guard Self.isContributory(bytes) else { throw .invalid("public key") }
     self.bytes = bytes
+  }
+
+  /// RFC 9180, section 7.1.4, demands that a shared secret of zeros is refused; the library does not. A point gives
+  /// zeros with every private key or with none (RFC 7748, section 6.1), so that any key tells.
+  static func isContributory(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count == byteCount, let key = try? Curve25519.KeyAgreement.PublicKey(rawRepresentation: bytes),
+      let shared = try? Curve25519.KeyAgreement.PrivateKey().sharedSecretFromKeyAgreement(with: key)
+    else { return false }
+    return shared.withUnsafeBytes { bytes in bytes.reduce(0) { $0 | $1 } != 0 }
   }
 
   /// SHA-256 of the key: what people compare.
@@ -90,6 +98,7 @@ public struct HybridKey: Sendable, CustomStringConvertible, CustomReflectable {
   public func open(
     _ box: HybridBox, info: [UInt8], authenticating context: [UInt8]
   ) throws(CryptoError) -> SecretKey {
+    guard HybridPublicKey.isContributory(box.encapsulatedKey) else { throw .notAuthentic }
     do {
       var recipient = try HPKE.Recipient(
         privateKey: key, ciphersuite: Self.suite, info: Data(info), encapsulatedKey: Data(box.encapsulatedKey))

@@ -22,9 +22,10 @@ public final class OwnedDescriptor: Sendable {
   /// Takes over a descriptor that something else opened.
   public convenience init(adopting number: CInt) { self.init(number: number, faults: nil) }
 
-  /// The process's standard input and output: lent, never closed here.
+  /// The process's standard input, output and error: lent, never closed here.
   public static let standardInput = OwnedDescriptor(number: 0, faults: nil, isOwned: false)
   public static let standardOutput = OwnedDescriptor(number: 1, faults: nil, isOwned: false)
+  public static let standardError = OwnedDescriptor(number: 2, faults: nil, isOwned: false)
 
   deinit { if isOwned { close(number) } }
 

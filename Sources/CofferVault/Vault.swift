@@ -61,7 +61,9 @@ public final class Vault: Sendable {
     ballast.restore()
     if !isCurrent {
       // From now on this is the vault, and what the device saw before is not.
-      try beginBranch(above: found?.generation ?? 0)
+      index.read { $0.beginBranch(above: found?.generation ?? 0) }
+      try commit()
+      try anchor.flush()
     } else if found?.nextKeybagDigest != nil {
       // A change of the passcode that a crash left half done: the keybag that is here has just been opened.
       try anchor.followKeybag(keybagDigest, next: nil, index.read { $0.committed })
@@ -73,13 +75,6 @@ public final class Vault: Sendable {
       // what it is.
       guard case .damaged = VaultError.wrapping(error) else { throw error }
     }
-  }
-
-  /// Goes another way than any copy of this vault from now on.
-  func beginBranch(above generation: UInt64 = 0) throws {
-    index.read { $0.beginBranch(above: generation) }
-    try commit()
-    try anchor.flush()
   }
 
   // MARK: Commit

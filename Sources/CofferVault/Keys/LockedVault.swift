@@ -61,12 +61,13 @@ struct LockedVault {
       if verdict == .spent { try wipeKeys() }
       throw VaultError.wrongPasscode
     }
-    let keys = try wrapped.keybag.keys(under: master, description)
+    let keys = Result { try wrapped.keybag.keys(under: master, description) }
     try withLock {
+      // Also where the rest is damaged: the passcode was right.
       try gate(for: wrapped).succeed()
-      try settle(wrapped)
+      if case .success = keys { try settle(wrapped) }
     }
-    return Opened(keybag: wrapped.keybag, bytes: wrapped.bytes, master: master, keys: keys)
+    return Opened(keybag: wrapped.keybag, bytes: wrapped.bytes, master: master, keys: try keys.get())
   }
 
   /// The keybag, authenticated for this device, and the component of the rotation that it was made with.

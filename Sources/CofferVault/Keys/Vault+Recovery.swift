@@ -45,19 +45,12 @@ extension Vault {
       let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
       try place.requireIndex()
       let found = try place.locked.open(with: key)
-      let recovery = try VaultRecovery(
-        place: place, found: found, root: place.root(found.keys), acceptsOlderState: vaultOptions.acceptsOlderState)
+      var recovery = try VaultRecovery(
+        place: place, found: found, acceptsOlderState: vaultOptions.acceptsOlderState)
       let passcode = try AskedPasscode(asking: passcode).value
       let opened = try recovery.run(
         passcode: passcode, derivation: derivation.renewed(), options: options, deriving: derive)
-      let vault = try place.vault(opened, options: vaultOptions)
-      do {
-        if recovery.isUnknown { try vault.beginBranch() }
-      } catch {
-        try? vault.close()
-        throw error
-      }
-      return vault
+      return try place.vault(opened, options: vaultOptions)
     }
   }
 }
@@ -79,10 +72,14 @@ extension LockedVault {
 }
 
 extension VaultPlace {
-  /// The root of the last commit.
-  fileprivate func root(_ keys: UnlockedKeys) throws -> CommittedRoot {
+  /// The root of the last commit, or that of one which goes another way from then on than any copy.
+  fileprivate func root(_ keys: UnlockedKeys, onNewBranch: Bool = false) throws -> CommittedRoot {
     let index = try Index(at: locked.folder.path + "/" + VaultFormat.index, keys: keys, vault: locked.id)
     defer { try? index.close() }
+    if onNewBranch {
+      index.read { $0.beginBranch(above: 0) }
+      _ = try index.commit(prepare: {})
+    }
     return index.read { $0.committed }
   }
 }
@@ -91,17 +88,18 @@ extension VaultPlace {
 private struct VaultRecovery {
   let place: VaultPlace
   let found: LockedVault.Opened
-  let root: CommittedRoot
+  private var root: CommittedRoot
   /// The key store keeps no secret for the vault.
-  let isNewDevice: Bool
+  private let isNewDevice: Bool
   private let secret: SecretBytes
   private let anchor: Anchor?
   /// Nothing says what state was the newest here.
-  var isUnknown: Bool { isNewDevice || anchor == nil }
+  private var isUnknown: Bool { isNewDevice || anchor == nil }
   private var locked: LockedVault { place.locked }
 
   /// Throws `olderThanAnchor`.
-  init(place: VaultPlace, found: LockedVault.Opened, root: CommittedRoot, acceptsOlderState: Bool) throws {
+  init(place: VaultPlace, found: LockedVault.Opened, acceptsOlderState: Bool) throws {
+    root = try place.root(found.keys)
     let locked = place.locked
     let secret = try locked.keyStore.read(.deviceSecret, of: locked.id)
     anchor = try locked.keyStore.read(.anchor, of: locked.id).flatMap { bytes in
@@ -113,10 +111,9 @@ private struct VaultRecovery {
     self.secret = secret ?? SecretKey().secretBytes
     self.place = place
     self.found = found
-    self.root = root
   }
 
-  func run(
+  mutating func run(
     passcode: SecretBytes, derivation: PasscodeDerivation, options: KeybagOptions, deriving derive: LockedVault.Derive
   ) throws -> LockedVault.Opened {
     let device = try DeviceKeys(secret: secret, vault: locked.id)
@@ -129,6 +126,8 @@ private struct VaultRecovery {
         master: found.master),
       for: locked.description)
     let bytes = try keybag.encoded()
+    // Before the anchor, which is then the new branch's: a crash between leaves a device that still knows nothing.
+    if isUnknown { root = try place.root(found.keys, onNewBranch: true) }
     if isNewDevice { try prepareDevice(device, component, bytes) }
     try locked.withLock {
       try KeybagChange(locked: locked, present: isNewDevice ? [] : presentComponents(), component: component, bytes: bytes)

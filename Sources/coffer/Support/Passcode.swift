@@ -5,34 +5,36 @@ internal import Foundation
 enum Passcode {
   private static let limit = 1024
 
-  static func existing(_ file: String?) throws -> SecretBytes {
+  static func existing(_ file: String?, prompt: String = "Passcode: ") throws -> SecretBytes {
     if let file { return try read(file) }
-    guard let passcode = try Terminal.readSecret(prompt: "Passcode: ") else { throw noTerminal }
+    guard let passcode = try Terminal.readSecret(prompt: prompt) else { throw noTerminal() }
     return passcode
   }
 
   /// A new passcode, asked for twice.
-  static func new(_ file: String?) throws -> SecretBytes {
+  ///
+  /// - Parameter option: by which a file for it is given.
+  static func new(_ file: String?, option: String = "--passcode-file") throws -> SecretBytes {
     let passcode: SecretBytes
     if let file {
       passcode = try read(file)
     } else {
-      guard let first = try Terminal.readSecret(prompt: "New passcode: ") else { throw noTerminal }
-      guard let second = try Terminal.readSecret(prompt: "The same again: ") else { throw noTerminal }
+      guard let first = try Terminal.readSecret(prompt: "New passcode: ") else { throw noTerminal(option) }
+      guard let second = try Terminal.readSecret(prompt: "The same again: ") else { throw noTerminal(option) }
       let same = first.withUnsafeBytes { left in second.withUnsafeBytes { right in left.elementsEqual(right) } }
-      guard same else { throw Failure.usage("the two passcodes differ; nothing was made") }
+      guard same else { throw Failure.usage("the two passcodes differ; nothing was changed") }
       passcode = first
     }
     guard passcode.count > 0 else { throw Failure.usage("the passcode is empty; choose another") }
     return passcode
   }
 
-  private static var noTerminal: Failure {
-    Failure.usage("there is no terminal to ask for the passcode; give --passcode-file FILE (- is standard input)")
+  private static func noTerminal(_ option: String = "--passcode-file") -> Failure {
+    Failure.usage("there is no terminal to ask for the passcode; give \(option) FILE (- is standard input)")
   }
 
   /// The file's first line: what stands before its end, without the line break.
-  private static func read(_ file: String) throws -> SecretBytes {
+  static func read(_ file: String) throws -> SecretBytes {
     let descriptor = file == "-" ? OwnedDescriptor.standardInput : try FileSystem().openNamed(file)
     var bytes = [UInt8](repeating: 0, count: limit + 1)
     defer { bytes.withUnsafeMutableBytes { overwrite($0) } }

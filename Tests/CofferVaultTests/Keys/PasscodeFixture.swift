@@ -28,9 +28,12 @@ final class PasscodeFixture {
     try FileSystem().makeDirectory(folder("disk"))
     recorder = try StorageRecorder(recording: folder("disk"), except: [VaultFormat.ballast, VaultFormat.lock])
     let files = FileSystem(faults: recorder)
+    let derivation = try VaultFixture.derivation()
+    let passcode = VaultFixture.passcode(Self.old)
+    let key = try derivation.key(for: passcode)
+    derived.withLock { $0[Self.name(derivation, passcode)] = key }
     let vault = try Vault.create(
-      at: disk + "/vault", keyStore: keyStore(disk, files), passcode: VaultFixture.passcode(Self.old),
-      derivation: VaultFixture.derivation(), keybag: options, files: files, time: time, options: TestVault.options)
+      at: disk + "/vault", keyStore: keyStore(disk, files), passcode: passcode, derivation: derivation, keybag: options, files: files, time: time, options: TestVault.options)
     var readers: [FileSnapshot] = []
     try VaultChange.put(path: "kept", bytes: [1, 2, 3], permissions: 0o600)
       .apply(to: vault, readers: &readers, scratch: folder("scratch"))
@@ -38,17 +41,21 @@ final class PasscodeFixture {
     start = recorder.log.steps.count
   }
 
+  /// What was recorded so far is no longer cut.
+  func startHere() { start = recorder.log.steps.count }
+
   func keyStore(_ disk: String, _ files: FileSystem = FileSystem()) -> FileKeyStore {
     FileKeyStore(path: disk + "/keys", files: files)
   }
 
-  /// scrypt once for each salt and passcode.
+  /// scrypt for what the vault was made with; for the rest, something that costs nothing.
   func derive(_ derivation: PasscodeDerivation, _ passcode: SecretBytes) throws -> SecretKey {
-    let name = derivation.salt + passcode.withUnsafeBytes { Array($0) }
-    if let key = derived.withLock({ $0[name] }) { return key }
-    let key = try derivation.key(for: passcode)
-    derived.withLock { $0[name] = key }
-    return key
+    let name = Self.name(derivation, passcode)
+    return try derived.withLock { $0[name] } ?? SecretKey(SecretBytes(copying: Digest.sha256(name)))
+  }
+
+  private static func name(_ derivation: PasscodeDerivation, _ passcode: SecretBytes) -> [UInt8] {
+    derivation.salt + passcode.withUnsafeBytes { Array($0) }
   }
 
   func open(_ passcode: String, on disk: String, options: VaultOptions = TestVault.options) throws -> Vault {
@@ -60,7 +67,13 @@ final class PasscodeFixture {
   }
 
   func change(from old: String = old, to new: String = new, options: KeybagOptions = KeybagOptions()) throws {
-    let files = FileSystem(faults: recorder)
+    try change(from: old, to: new, options: options, on: disk, files: FileSystem(faults: recorder))
+  }
+
+  func change(
+    from old: String = old, to new: String = new, options: KeybagOptions = KeybagOptions(), on disk: String,
+    files: FileSystem
+  ) throws {
     try Vault.changePasscode(
       at: disk + "/vault", keyStore: keyStore(disk, files), old: { VaultFixture.passcode(old) },
       new: { VaultFixture.passcode(new) }, options: options, files: files, time: time,
