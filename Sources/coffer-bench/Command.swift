@@ -34,6 +34,7 @@ struct Command {
     "memory": StreamingMemory.measure,
     "random-access": RandomAccess.measure,
     "block-sizes": BlockSizes.measure,
+    "wipe": WipeTime.measure,
   ]
 
   private static func fail(_ code: Int32, _ message: String) -> Never {
