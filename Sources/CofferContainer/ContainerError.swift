@@ -38,7 +38,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
 
   private static func category(of error: VaultError) -> Category {
     switch error {
-    case .noVault, .notAVault, .notFound, .noRecoverySlot, .noEscrowSlot, .notADirectory, .noSuchAttribute, .linkLoop: .notFound
+    case .noVault, .notAVault, .notFound, .noRecoverySlot, .noEscrowSlot, .notADirectory, .noSuchAttribute, .linkLoop:
+      .notFound
     case .folderNotEmpty, .exists, .directoryNotEmpty, .full, .attributeExists, .tooLarge, .tooManyLinks,
       .tooManyAttributes, .nameCollisions:
       .cannotCreate

@@ -4,7 +4,8 @@ import Testing
 /// What a person meets who asks for help or mistypes, and what a script reads.
 @Suite struct HelpTests {
   static let commands: [[String]] = [
-    ["init"], ["info"], ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["verify"], ["backup"], ["accept-restored"], ["put"], ["get"], ["cat"], ["ls"], ["stat"],
+    ["init"], ["info"], ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["verify"], ["backup"],
+    ["accept-restored"], ["put"], ["get"], ["cat"], ["ls"], ["stat"],
     ["mkdir"], ["mv"], ["rm"], ["enroll"], ["policy"],
     ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
     ["app", "install"], ["app", "list"], ["app", "remove"], ["share"],

@@ -73,10 +73,12 @@ extension ContainerError {
     at path: String, _ keyStore: any KeyStore, _ time: any TimeSource, _ body: () throws -> Result
   ) throws -> Result {
     do {
-      return try catching(body)
-    } catch let error as ContainerError where error.description == VaultError.wrongPasscode.description {
-      guard let attempts = Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time) else { throw error }
-      throw ContainerError(.refused, error.description + hint(attempts))
+      return try body()
+    } catch VaultError.wrongPasscode {
+      let attempts = Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)
+      throw ContainerError(.refused, VaultError.wrongPasscode.description + (attempts.map(hint) ?? ""))
+    } catch let error as VaultError {
+      throw ContainerError(error)
     }
   }
 

@@ -30,7 +30,8 @@ extension Vault {
       return PasscodeAttempts(
         triesBeforeDelay: Int(tries), nextDelay: PasscodeDelays.seconds(after: count &+ tries),
         retryAfterSeconds: retry,
-        triesBeforeWipe: gate.isWiping ? Int(PasscodeDelays.wipingCount) - Int(min(count, PasscodeDelays.wipingCount)) : nil)
+        triesBeforeWipe: gate.isWiping
+          ? Int(PasscodeDelays.wipingCount) - Int(min(count, PasscodeDelays.wipingCount)) : nil)
     }
   }
 }

@@ -130,8 +130,10 @@ private struct VaultRecovery {
     if isUnknown { root = try place.root(found.keys, onNewBranch: true) }
     if isNewDevice { try prepareDevice(device, component, bytes) }
     try locked.withLock {
-      try KeybagChange(locked: locked, present: isNewDevice ? [] : presentComponents(), component: component, bytes: bytes)
-        .run(announce: { try announce(Digest.sha256(bytes)) }, conclude: {})
+      try KeybagChange(
+        locked: locked, present: isNewDevice ? [] : presentComponents(), component: component, bytes: bytes
+      )
+      .run(announce: { try announce(Digest.sha256(bytes)) }, conclude: {})
       try write(AttemptRecord().secretBytes(key: device.attempts), .attempts)
     }
     return LockedVault.Opened(keybag: keybag, bytes: bytes, master: found.master, keys: found.keys)
@@ -166,7 +168,8 @@ private struct VaultRecovery {
     var anchor =
       (isNewDevice ? nil : self.anchor)
       ?? Anchor(
-        branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: present, isBound: false)
+        branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: present, isBound: false
+      )
     anchor.keybagDigest = present
     anchor.nextKeybagDigest = next
     try write(anchor.secretBytes, .anchor)

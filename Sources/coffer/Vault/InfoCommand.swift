@@ -56,7 +56,8 @@ struct InfoCommand: ParsableCommand {
       )
       Output.line("passcode   scrypt, N = 2^\(info.costExponent), \(Size.text(UInt64(info.memory))) for each try")
       Output.line(
-        "wiped      \(info.wipeAfterTen ? "after ten wrong passcodes" : "never for wrong passcodes, which are delayed")")
+        "wiped      \(info.wipeAfterTen ? "after ten wrong passcodes" : "never for wrong passcodes, which are delayed")"
+      )
       Output.line("recovery   \(info.recoveryKey ? "with the recovery key" : "no recovery key was made")")
       if let fingerprint = info.escrowKeyFingerprint {
         Output.line("escrow     a company's key opens the vault, too: \(fingerprint)")

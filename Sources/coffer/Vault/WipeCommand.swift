@@ -42,7 +42,8 @@ struct WipeCommand: ParsableCommand {
       let name = holder > 0 ? "process \(holder)" : "another process"
       throw Failure(
         code: 75,
-        text: "the keys are destroyed, but \(name) has the vault open and can use it until it ends; then run coffer wipe "
+        text:
+          "the keys are destroyed, but \(name) has the vault open and can use it until it ends; then run coffer wipe "
           + "again to remove the rest. \(left)")
     }
     if options.json {

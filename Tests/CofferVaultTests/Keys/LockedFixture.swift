@@ -63,11 +63,12 @@ final class LockedFixture: Sendable {
     let hasDerived = Atomic(false)
     do {
       let locked = try LockedVault(in: folder, keyStore: store, time: time)
-      _ = try locked.unlock(passcode: { VaultFixture.passcode(passcode) }) { derivation, bytes in
+      let derive: LockedVault.Derive = { [self] derivation, bytes in
         hasDerived.store(true, ordering: .relaxed)
         derivations.wrappingAdd(1, ordering: .relaxed)
         return try derived(String(decoding: bytes.withUnsafeBytes { Array($0) }, as: UTF8.self), derivation)
       }
+      _ = try locked.unlock(passcode: { VaultFixture.passcode(passcode) }, deriving: derive)
       return .right
     } catch VaultError.wrongPasscode {
       return .wrong

@@ -87,10 +87,12 @@ import Testing
     #expect(after.wipesAfterTenFailures && !before.wipesAfterTenFailures)
     try vault.makeDirectory(at: VaultPath("made after"))
     _ = try Vault.unlockedKeys(
-      in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(), passcode: VaultFixture.passcode(new))
+      in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(),
+      passcode: VaultFixture.passcode(new))
     #expect(throws: VaultError.wrongPasscode) {
       try Vault.unlockedKeys(
-        in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(), passcode: VaultFixture.passcode())
+        in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(),
+        passcode: VaultFixture.passcode())
     }
     try vault.close()
     #expect(throws: VaultError.wrongPasscode) { try fixture.open() }

@@ -33,7 +33,8 @@ final class PasscodeFixture {
     let key = try derivation.key(for: passcode)
     derived.withLock { $0[Self.name(derivation, passcode)] = key }
     let vault = try Vault.create(
-      at: disk + "/vault", keyStore: keyStore(disk, files), passcode: passcode, derivation: derivation, keybag: options, files: files, time: time, options: TestVault.options)
+      at: disk + "/vault", keyStore: keyStore(disk, files), passcode: passcode, derivation: derivation, keybag: options,
+      files: files, time: time, options: TestVault.options)
     var readers: [FileSnapshot] = []
     try VaultChange.put(path: "kept", bytes: [1, 2, 3], permissions: 0o600)
       .apply(to: vault, readers: &readers, scratch: folder("scratch"))

@@ -30,7 +30,8 @@ import Testing
     #expect(try fixture.refusal("third", on: fixture.disk) == nil)
   }
 
-  @Test func `on a device without its key store the vault is taken on, and the old device sees another branch`() throws {
+  @Test func `on a device without its key store the vault is taken on, and the old device sees another branch`() throws
+  {
     let key = RecoveryKey()
     let fixture = try PasscodeFixture(options: KeybagOptions(recoveryKey: key))
     let copy = fixture.folder("second")
