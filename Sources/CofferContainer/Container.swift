@@ -13,7 +13,7 @@ public final class Container: Sendable {
   let gate: Gate
   let detector: ContentTypeDetector
 
-  private init(_ vault: Vault, keyStore: any KeyStore, sniffer: any ContentSniffer, time: any TimeSource) throws {
+  init(_ vault: Vault, keyStore: any KeyStore, sniffer: any ContentSniffer, time: any TimeSource) throws {
     self.vault = vault
     detector = ContentTypeDetector(sniffer: sniffer)
     gate = try Gate(vault: vault, keyStore: keyStore, time: time)
@@ -21,14 +21,17 @@ public final class Container: Sendable {
 
   /// Makes a vault in an empty or new folder.
   ///
-  /// - Parameter derivation: the cost of deriving the passcode's key; see ``PasscodeDerivation``.
+  /// - Parameters:
+  ///   - derivation: the cost of deriving the passcode's key; see ``PasscodeDerivation``.
+  ///   - keys: what opens it beside the passcode.
   public static func create(
     at path: String, keyStore: any KeyStore, passcode: SecretBytes, derivation: PasscodeDerivation,
-    sniffer: any ContentSniffer, time: any TimeSource = SystemTime()
+    keys: KeyOptions = KeyOptions(), sniffer: any ContentSniffer, time: any TimeSource = SystemTime()
   ) throws -> Container {
     try ContainerError.catching {
       try Container(
-        Vault.create(at: path, keyStore: keyStore, passcode: passcode, derivation: derivation, time: time),
+        Vault.create(
+          at: path, keyStore: keyStore, passcode: passcode, derivation: derivation, keybag: keys.keybag, time: time),
         keyStore: keyStore, sniffer: sniffer, time: time)
     }
   }
@@ -42,7 +45,7 @@ public final class Container: Sendable {
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes, sniffer: any ContentSniffer,
     acceptingOlderState: Bool = false, time: any TimeSource = SystemTime()
   ) throws -> Container {
-    try ContainerError.catching {
+    try ContainerError.telling(at: path, keyStore, time) {
       var options = VaultOptions()
       options.acceptsOlderState = acceptingOlderState
       return try Container(

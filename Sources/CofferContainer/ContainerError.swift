@@ -50,12 +50,13 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
 
   private static func category(of error: VaultError) -> Category {
     switch error {
-    case .noVault, .notAVault, .notFound, .notADirectory, .noSuchAttribute, .linkLoop: .notFound
+    case .noVault, .notAVault, .notFound, .noRecoverySlot, .noEscrowSlot, .notADirectory, .noSuchAttribute, .linkLoop:
+      .notFound
     case .folderNotEmpty, .exists, .directoryNotEmpty, .full, .attributeExists, .tooLarge, .tooManyLinks,
       .tooManyAttributes, .nameCollisions:
       .cannotCreate
-    case .newerFormat, .damaged, .olderThanAnchor: .damaged
-    case .wrongPasscode, .deviceSecretMissing: .refused
+    case .newerFormat, .damaged, .olderThanAnchor, .outdatedKeybag: .damaged
+    case .wrongPasscode, .tooManyAttempts, .wiped, .wrongRecoveryKey, .wrongEscrowKey, .deviceSecretMissing: .refused
     case .inUse: .tryAgain
     case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
       .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:

@@ -24,15 +24,15 @@ extension SecretKey {
     }
   }
 
-  /// A key that needs both: HKDF-SHA256 over this key followed by `other`.
-  public func combined(with other: SecretKey, _ label: String, context: [UInt8]) -> SecretKey {
-    let both = SecretBytes(count: 2 * Self.byteCount) { buffer in
-      key.withUnsafeBytes { buffer.copyMemory(from: $0) }
-      other.key.withUnsafeBytes {
-        UnsafeMutableRawBufferPointer(rebasing: buffer[Self.byteCount...]).copyMemory(from: $0)
+  /// A key that needs all of them: HKDF-SHA256 over this key followed by the others.
+  public func combined(with others: [SecretKey], _ label: String, context: [UInt8]) -> SecretKey {
+    let all = SecretBytes(count: (1 + others.count) * Self.byteCount) { buffer in
+      for (place, part) in ([self] + others).enumerated() {
+        part.key.withUnsafeBytes {
+          UnsafeMutableRawBufferPointer(rebasing: buffer[(place * Self.byteCount)...]).copyMemory(from: $0)
+        }
       }
     }
-    let input = both.withUnsafeBytes { SecretKey(SymmetricKey(data: $0)) }
-    return input.derived(label, context: context)
+    return .derived(from: all, label, context: context)
   }
 }

@@ -29,6 +29,12 @@ public struct PasscodeDerivation: Hashable, Sendable {
     self.salt = salt
   }
 
+  /// The same cost with a new random salt of 32 bytes.
+  public func renewed() throws(CryptoError) -> PasscodeDerivation {
+    try PasscodeDerivation(
+      costExponent: costExponent, blockSize: blockSize, parallelism: parallelism, salt: Randomness.bytes(32))
+  }
+
   /// Bytes of memory that one derivation takes.
   public var memory: Int { 128 * blockSize << costExponent }
 

@@ -49,6 +49,12 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
     return SecretKey(SymmetricKey(data: code))
   }
 
+  /// HKDF-SHA256 (RFC 5869) with secret bytes of any length as input key material; they must be as hard to guess as the
+  /// key shall be.
+  public static func derived(from secret: SecretBytes, _ label: String, context: [UInt8] = []) -> SecretKey {
+    secret.withUnsafeBytes { SecretKey(SymmetricKey(data: $0)) }.derived(label, context: context)
+  }
+
   /// HKDF's first step is HMAC-SHA256 under the salt, which is always the same and hashed once.
   private var extracted: HashedAuthenticationCode<SHA256> {
     var extraction = Self.extraction

@@ -9,6 +9,7 @@ public struct FileKeyStore: KeyStore {
   private let files: FileSystem
   /// No item is ever larger.
   private static let limit = 64 << 10
+  private static let lock = "lock"
 
   public init(path: String, files: FileSystem = FileSystem()) {
     self.path = path
@@ -35,7 +36,10 @@ public struct FileKeyStore: KeyStore {
   public func write(_ value: SecretBytes, as item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) {
     do {
       guard let folder = try folder(of: vault, create: true) else { throw KeyStoreError.exposed }
-      try files.replaceDurably(item.rawValue, in: folder, with: value)
+      // Replacing a file leaves the old one's bytes on the disk.
+      let old = item.isSecret ? try? files.open(item.rawValue, [.writeOnly, .noFollow], in: folder) : nil
+      try replace(item, with: value, in: folder)
+      if let old { try? files.overwriteContents(of: old) }
     } catch {
       throw Self.wrap(error)
     }
@@ -44,7 +48,12 @@ public struct FileKeyStore: KeyStore {
   public func removeAll(of vault: VaultID) throws(KeyStoreError) {
     do {
       guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return }
+      for item in KeyStoreItem.allCases where item.isSecret { try files.destroy(item.rawValue, in: folder) }
       for item in KeyStoreItem.allCases { try files.unlink(item.rawValue, in: folder) }
+      try files.unlink(Self.lock, in: folder)
+      for name in try files.names(in: folder) where FileSystem.isUnfinishedReplacement(name) {
+        try files.destroy(String(decoding: name, as: UTF8.self), in: folder)
+      }
       try folder.sync()
       let root = try files.open(path, .directory)
       try files.removeDirectory(vault.description, in: root)
@@ -52,6 +61,55 @@ public struct FileKeyStore: KeyStore {
     } catch {
       throw Self.wrap(error)
     }
+  }
+
+  public func withLock<Result>(of vault: VaultID, _ body: () throws -> Result) throws -> Result {
+    let lock: OwnedDescriptor
+    do {
+      guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else {
+        throw KeyStoreError.nothingKept
+      }
+      lock = try acquire(in: folder)
+    } catch {
+      throw Self.wrap(error)
+    }
+    // A descriptor of its own each time: the lock holds between threads as it does between processes.
+    defer { lock.unlock() }
+    return try body()
+  }
+
+  private func acquire(in folder: OwnedDescriptor) throws -> OwnedDescriptor {
+    while true {
+      let lock = try files.open(Self.lock, [.readWrite, .create, .noFollow], in: folder)
+      try lock.waitForExclusiveLock()
+      // Whoever removed everything meanwhile removed this too: it locks nothing that others see.
+      guard let named = try files.status(of: Self.lock, in: folder) else { throw KeyStoreError.nothingKept }
+      if try lock.status().inode == named.inode { return lock }
+      lock.unlock()
+    }
+  }
+
+  private func replace(_ item: KeyStoreItem, with value: SecretBytes, in folder: OwnedDescriptor) throws {
+    let replaced = Result { () throws(SystemError) in
+      try files.replaceDurably(item.rawValue, in: folder, with: value)
+    }
+    // A full disk must not keep anyone from reading. The record is shorter than a sector, and one that was torn all the
+    // same is not taken for whole.
+    if case .failure(let error) = replaced, error.isFull, item == .attempts,
+      try overwrite(item, with: value, in: folder)
+    {
+      return
+    }
+    try replaced.get()
+  }
+
+  /// Writes over an item of the same length; `false` where it has another.
+  private func overwrite(_ item: KeyStoreItem, with value: SecretBytes, in folder: OwnedDescriptor) throws -> Bool {
+    let file = try files.open(item.rawValue, [.writeOnly, .noFollow], in: folder)
+    guard try file.status().byteCount == UInt64(value.count) else { return false }
+    try file.writeAll(value)
+    try file.sync()
+    return true
   }
 
   /// The vault's folder, checked to be closed to others.

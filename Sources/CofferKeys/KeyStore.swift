@@ -4,10 +4,17 @@ public import CofferSystem
 public enum KeyStoreItem: String, CaseIterable, Sendable {
   /// 32 random bytes without which no passcode opens the vault.
   case deviceSecret = "device-secret"
+  /// What a change of the passcode draws anew: one component of the passcode's key, or two while a change is under way.
+  case rotation
+  /// How many passcodes were tried in vain, and since when nothing may be tried.
+  case attempts
   /// The newest state of the vault that this device has seen; what detects an older copy.
   case anchor
   /// That the device belongs to a company, and the newest policy it applied; what deleting the vault's files cannot undo.
   case enrolment
+
+  /// Whether a key hangs on it, so that its old bytes must not stay.
+  var isSecret: Bool { self == .deviceSecret || self == .rotation }
 }
 
 /// A place for a device's secrets: a folder, a TPM, a keychain.
@@ -17,8 +24,13 @@ public protocol KeyStore: Sendable {
   /// The value, or nil where there is none.
   func read(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> SecretBytes?
   func write(_ value: SecretBytes, as item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError)
-  /// Removes everything that is kept for a vault.
+  /// Removes everything that is kept for a vault, secrets first: once the first of them is gone, no passcode opens it.
   func removeAll(of vault: VaultID) throws(KeyStoreError)
+  /// Runs `body` while nobody else, in this process or another, runs one for the same vault. Waits for them.
+  ///
+  /// Not to be called within itself. Throws ``KeyStoreError/nothingKept`` where there is nothing for the vault, and what
+  /// `body` throws.
+  func withLock<Result>(of vault: VaultID, _ body: () throws -> Result) throws -> Result
 }
 
 /// Why a key store does not answer.
@@ -28,12 +40,15 @@ public enum KeyStoreError: Error, Equatable, Sendable, CustomStringConvertible {
   case exposed
   /// A value is larger than any that is ever stored.
   case damaged(KeyStoreItem)
+  /// Nothing is kept for this vault.
+  case nothingKept
 
   public var description: String {
     switch self {
     case .system(let error): "the key store cannot be used: \(error)"
     case .exposed: "the key store's folder must belong to you and be closed to others; run chmod 700 on it"
     case .damaged(let item): "the key store's \(item.rawValue) is damaged"
+    case .nothingKept: "the key store keeps nothing for this vault"
     }
   }
 }

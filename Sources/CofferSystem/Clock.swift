@@ -22,6 +22,12 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 /// Where the engine reads the time. Tests inject one that they move.
 public protocol TimeSource: Sendable {
   func now() -> Timestamp
+  /// A clock that nobody sets; the system's unless implemented.
+  func sinceBoot() -> BootMoment
+}
+
+extension TimeSource {
+  public func sinceBoot() -> BootMoment { .system }
 }
 
 /// The system's real-time clock.

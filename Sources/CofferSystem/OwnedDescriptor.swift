@@ -22,9 +22,10 @@ public final class OwnedDescriptor: Sendable {
   /// Takes over a descriptor that something else opened.
   public convenience init(adopting number: CInt) { self.init(number: number, faults: nil) }
 
-  /// The process's standard input and output: lent, never closed here.
+  /// The process's standard input, output and error: lent, never closed here.
   public static let standardInput = OwnedDescriptor(number: 0, faults: nil, isOwned: false)
   public static let standardOutput = OwnedDescriptor(number: 1, faults: nil, isOwned: false)
+  public static let standardError = OwnedDescriptor(number: 2, faults: nil, isOwned: false)
 
   deinit { if isOwned { close(number) } }
 
@@ -204,6 +205,9 @@ public final class OwnedDescriptor: Sendable {
     if errno == EWOULDBLOCK { return false }
     throw .last("flock")
   }
+
+  /// Takes the exclusive advisory lock of the whole file, and waits for it as long as another holds it.
+  public func waitForExclusiveLock() throws(SystemError) { _ = try retrying("flock") { flock(number, LOCK_EX) } }
 
   /// Gives the advisory lock back, also while others still hold this descriptor.
   public func unlock() { _ = flock(number, LOCK_UN) }

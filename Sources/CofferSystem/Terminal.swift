@@ -20,6 +20,14 @@ public enum Terminal {
     return Array(line[..<count].prefix { $0 != 10 })
   }
 
+  /// Shows a line that holds a secret; `false` where there is no terminal.
+  public static func show(_ line: SecretBytes) throws(SystemError) -> Bool {
+    guard let terminal = try? FileSystem().open("/dev/tty", .readWrite) else { return false }
+    try terminal.writeAll(line)
+    try terminal.writeAll(Array("\n".utf8))
+    return true
+  }
+
   /// Asks for a secret without showing it; nil where there is no terminal.
   ///
   /// The echo comes back in every case, an interrupt included.

@@ -9,6 +9,34 @@ struct VaultFolder {
   let path: String
   let descriptor: OwnedDescriptor
 
+  init(files: FileSystem, path: String, descriptor: OwnedDescriptor) {
+    self.files = files
+    self.path = path
+    self.descriptor = descriptor
+  }
+
+  /// Throws `noVault`, and `notAVault` for what is no folder.
+  init(opening path: String, files: FileSystem) throws {
+    guard try files.status(of: path) != nil else { throw VaultError.noVault }
+    let descriptor = Result { () throws(SystemError) in try files.open(path, .directory) }
+    if case .failure(let error) = descriptor, error.isAbsent { throw VaultError.notAVault }
+    self.init(files: files, path: path, descriptor: try descriptor.get())
+  }
+
+  /// One writer at a time: the lock's file names its holder for the error of the next.
+  func takeLock() throws -> OwnedDescriptor {
+    let lock = try files.open(
+      VaultFormat.lock, [.readWrite, .create, .noFollow], permissions: 0o600, in: descriptor)
+    guard try lock.lockExclusively() else {
+      let holder = try? Int32(String(decoding: lock.contents(limit: 32), as: UTF8.self))
+      throw VaultError.inUse(holder: holder ?? nil)
+    }
+    // Only for the message to the next: a full disk must not keep anyone from reading.
+    try? lock.truncate(to: 0)
+    try? lock.writeAll(Array(String(ProcessHardening.processID).utf8))
+    return lock
+  }
+
   func contents(of name: String) throws -> [UInt8]? {
     guard let status = try files.status(of: name, in: descriptor) else { return nil }
     guard status.kind == .file, status.byteCount <= UInt64(VaultFormat.headerLimit) else {
@@ -35,10 +63,12 @@ extension Vault {
   /// - Parameters:
   ///   - derivation: the cost of deriving the passcode key.
   ///   - keyStore: where the device secret goes; it must not be inside the folder.
+  ///   - keybag: what opens the vault beside the passcode.
   /// Throws `folderNotEmpty`. Where it fails, what it made is taken away again.
   public static func create(
     at path: String, keyStore: any KeyStore, passcode: SecretBytes, derivation: PasscodeDerivation,
-    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
+    keybag: KeybagOptions = KeybagOptions(), files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(),
+    options: VaultOptions = VaultOptions()
   ) throws(VaultError) -> Vault {
     let id = VaultID()
     do {
@@ -49,12 +79,12 @@ extension Vault {
       try requireEmpty(folder)
       do {
         // From here on nobody else makes a vault here, and what is taken away after a failure is this call's own.
-        let lock = try takeLock(in: folder)
+        let lock = try folder.takeLock()
         try requireEmpty(folder)
         removeLeftovers(in: folder)
         return try make(
-          id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, lock: lock, time: time,
-          options: options)
+          id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, keybagOptions: keybag,
+          lock: lock, time: time, options: options)
       } catch let error as VaultError where error.isSomebodyElses {
         throw error
       } catch {
@@ -100,13 +130,24 @@ extension Vault {
 
   private static func make(
     _ id: VaultID, in folder: VaultFolder, keyStore: any KeyStore, passcode: SecretBytes,
-    derivation: PasscodeDerivation, lock: OwnedDescriptor, time: any TimeSource, options: VaultOptions
+    derivation: PasscodeDerivation, keybagOptions: KeybagOptions, lock: OwnedDescriptor, time: any TimeSource,
+    options: VaultOptions
   ) throws -> Vault {
     let secret = SecretKey().secretBytes
-    try keyStore.write(secret, as: .deviceSecret, of: id)
+    let rotation = SecretKey()
     let description = VaultDescription(id: id)
-    let (keybag, keys) = try Keybag.make(
-      for: description, passcode: passcode, derivation: derivation, deviceSecret: secret)
+    let device = try DeviceKeys(secret: secret, vault: id)
+    try keyStore.write(secret, as: .deviceSecret, of: id)
+    try keyStore.write(RotationRecord([rotation]).encoded(), as: .rotation, of: id)
+    try keyStore.write(AttemptRecord().secretBytes(key: device.attempts), as: .attempts, of: id)
+    let master = SecretKey()
+    var (keybag, keys) = try Keybag.make(derivation: derivation, master: master)
+    try keybag.apply(keybagOptions, master: master, vault: id)
+    try keybag.lock(
+      with: .init(
+        derivation: derivation, derived: try derivation.key(for: passcode), device: device, rotation: rotation,
+        master: master),
+      for: description)
     let keybagBytes = try keybag.encoded()
     try folder.files.makeDirectory(VaultFormat.objects, in: folder.descriptor)
     let now = time.now()
@@ -130,16 +171,17 @@ extension Vault {
 
   /// Opens a vault.
   ///
-  /// Throws `noVault`, `notAVault`, `newerFormat`, `inUse`, `deviceSecretMissing`, `damaged` or `wrongPasscode`, in that
-  /// order of asking.
+  /// Throws `noVault`, `notAVault`, `newerFormat`, `inUse`, `wiped`, `deviceSecretMissing`, `damaged`, `outdatedKeybag`,
+  /// `tooManyAttempts` or `wrongPasscode`, in that order of asking.
   ///
   /// - Parameter passcode: called once it is known that there is a vault to open.
   public static func open(
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes,
     files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
   ) throws -> Vault {
-    try open(at: path, keyStore: keyStore, files: files, time: time, options: options) { derivation in
-      try derivation.key(for: AskedPasscode(asking: passcode).value)
+    try openingErrors {
+      let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
+      return try place.vault(place.locked.unlock(passcode: passcode), options: options)
     }
   }
 
@@ -148,53 +190,24 @@ extension Vault {
     at path: String, keyStore: any KeyStore, files: FileSystem, time: any TimeSource, options: VaultOptions,
     deriving: (PasscodeDerivation) throws -> SecretKey
   ) throws -> Vault {
+    try openingErrors {
+      let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
+      let opened = try place.locked.unlock(passcode: { SecretBytes(count: 0) { _ in } }) { derivation, _ in
+        try deriving(derivation)
+      }
+      return try place.vault(opened, options: options)
+    }
+  }
+
+  /// Runs `body` and gives its failure this module's type, but for that of whoever asks for a passcode.
+  static func openingErrors<Result>(_ body: () throws -> Result) throws -> Result {
     do {
-      guard try files.status(of: path) != nil else { throw VaultError.noVault }
-      let folder = VaultFolder(files: files, path: path, descriptor: try folderDescriptor(path, files))
-      guard let descriptionBytes = try folder.contents(of: VaultFormat.description) else { throw VaultError.notAVault }
-      let description = try VaultDescription(parsing: descriptionBytes)
-      let lock = try takeLock(in: folder)
-      guard let secret = try keyStore.read(.deviceSecret, of: description.id) else {
-        throw VaultError.deviceSecretMissing
-      }
-      guard let keybagBytes = try folder.contents(of: VaultFormat.keybag) else {
-        throw VaultError.damaged(what: VaultFormat.keybag)
-      }
-      let keybag = try Keybag(parsing: keybagBytes)
-      let keys = try keybag.unlock(description, deviceSecret: secret, deriving: deriving)
-      guard try files.status(of: VaultFormat.index, in: folder.descriptor) != nil else {
-        throw VaultError.damaged(what: VaultFormat.index)
-      }
-      return try Vault(
-        opening: folder, description: description, keybag: keybagBytes, keys: keys, keyStore: keyStore, lock: lock,
-        time: time, options: options)
+      return try body()
     } catch let error as AskedPasscode.Failure {
       throw error.cause
     } catch {
       throw VaultError.wrapping(error)
     }
-  }
-
-  private static func folderDescriptor(_ path: String, _ files: FileSystem) throws -> OwnedDescriptor {
-    do {
-      return try files.open(path, .directory)
-    } catch  where error.isAbsent {
-      throw VaultError.notAVault
-    }
-  }
-
-  /// One writer at a time: the lock's file names its holder for the error of the next.
-  private static func takeLock(in folder: VaultFolder) throws -> OwnedDescriptor {
-    let lock = try folder.files.open(
-      VaultFormat.lock, [.readWrite, .create, .noFollow], permissions: 0o600, in: folder.descriptor)
-    guard try lock.lockExclusively() else {
-      let holder = try? Int32(String(decoding: lock.contents(limit: 32), as: UTF8.self))
-      throw VaultError.inUse(holder: holder ?? nil)
-    }
-    // Only for the message to the next: a full disk must not keep anyone from reading.
-    try? lock.truncate(to: 0)
-    try? lock.writeAll(Array(String(ProcessHardening.processID).utf8))
-    return lock
   }
 }
 
@@ -205,15 +218,5 @@ extension VaultError {
     case .inUse, .folderNotEmpty: true
     default: false
     }
-  }
-}
-
-/// Keeps the failure of whoever asks for the passcode (an interrupted prompt, an unreadable file) apart from the vault's.
-private struct AskedPasscode {
-  struct Failure: Error { let cause: any Error }
-  let value: SecretBytes
-
-  init(asking passcode: () throws -> SecretBytes) throws {
-    do { value = try passcode() } catch { throw Failure(cause: error) }
   }
 }

@@ -16,12 +16,12 @@ public final class Vault: Sendable {
   let index: Index
   let objects: ObjectStore
   let keys: KeyRing
-  let keyStore: any KeyStore
   let scheduler: any Scheduler
   let observers = Observers()
   let time: any TimeSource
   let files = FileRegistry()
   let folder: VaultFolder
+  let keyStore: any KeyStore
   private let anchor: AnchorKeeper
   private let ballast: Ballast
   private let timer: CommitTimer
@@ -67,6 +67,9 @@ public final class Vault: Sendable {
       index.read { $0.beginBranch(above: found?.generation ?? 0) }
       try commit()
       try anchor.flush()
+    } else if found?.nextKeybagDigest != nil {
+      // A change of the passcode that a crash left half done: the keybag that is here has just been opened.
+      try anchor.followKeybag(keybagDigest, next: nil, index.read { $0.committed })
     }
     do {
       try completeDeposits()
@@ -184,6 +187,11 @@ public final class Vault: Sendable {
     }
   }
 
+  /// Writes to the key store which keybag belongs to the vault, and which one may take its place.
+  func followKeybag(_ present: [UInt8], next: [UInt8]?) throws {
+    try anchor.followKeybag(present, next: next, index.read { $0.committed })
+  }
+
   /// Commits, and gives the vault back to others. Nothing can be done with it afterwards.
   public func close() throws(VaultError) {
     let wasClosed = state.withLock { state in
@@ -247,9 +255,8 @@ public final class Vault: Sendable {
 
   private static func isCurrent(_ root: CommittedRoot, keybagDigest: [UInt8], anchor: Anchor?) -> Bool {
     // The secret is there and the anchor is not: someone took it away.
-    guard let anchor, anchor.branch == root.branch, anchor.keybagDigest == keybagDigest else { return false }
-    if root.generation == anchor.generation { return root.digest == anchor.rootDigest }
-    return root.generation > anchor.generation
+    guard let anchor else { return false }
+    return anchor.accepts(keybagDigest: keybagDigest) && anchor.accepts(root)
   }
 }
 

@@ -13,6 +13,7 @@ extension VaultError {
     case let error as SystemError: return error.isFull ? .full : .system(error)
     case let error as KeyStoreError:
       if case .system(let cause) = error, cause.isFull { return .full }
+      if case .nothingKept = error { return .deviceSecretMissing }
       return .keyStore(error)
     case let error as RNCryptorError: return .rncryptor(error)
     case is CryptoError, is MalformedBytes: return .damaged(what: "a sealed record")

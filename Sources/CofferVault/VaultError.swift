@@ -19,6 +19,20 @@ public enum VaultError: Error, Equatable, Sendable {
   case busy
   /// The passcode is wrong.
   case wrongPasscode
+  /// Too many passcodes were wrong: none is tried for this many seconds.
+  case tooManyAttempts(retryAfterSeconds: UInt64)
+  /// The vault's keys were destroyed.
+  case wiped
+  /// The keybag is one from before the passcode was changed: no passcode opens it.
+  case outdatedKeybag
+  /// The vault has no recovery key.
+  case noRecoverySlot
+  /// The recovery key is not this vault's, or was replaced.
+  case wrongRecoveryKey
+  /// No company's key opens the vault.
+  case noEscrowSlot
+  /// The company's private key is not the one that opens the vault.
+  case wrongEscrowKey
   /// The key store holds no secret for this vault, so no passcode can open it here.
   case deviceSecretMissing
   /// Another process holds the vault; its process id where it is known.
@@ -97,6 +111,18 @@ extension VaultError: CustomStringConvertible {
     case .locked: "the vault is locked; unlock it with: coffer unlock"
     case .busy: "the file is being read; its protection class can be changed when that is done"
     case .wrongPasscode: "the passcode is wrong"
+    case .tooManyAttempts(let seconds):
+      "too many wrong passcodes: nothing is tried now; try again in \(Self.duration(seconds))"
+    case .wiped:
+      "the vault was wiped: its keys are destroyed, and no passcode opens it; only a copy from before that has a recovery "
+        + "key, or a company's escrow key, can be opened with that key: see coffer recover"
+    case .outdatedKeybag:
+      "the vault's keybag.json is from before its passcode was changed, and no passcode opens it; put the present "
+        + "keybag.json in its place, or use the recovery key: coffer recover"
+    case .noRecoverySlot: "the vault has no recovery key"
+    case .wrongRecoveryKey: "the recovery key is well written, but not this vault's, or was replaced by another"
+    case .noEscrowSlot: "no company's key opens the vault"
+    case .wrongEscrowKey: "the company's key is not the one that opens the vault"
     case .deviceSecretMissing:
       "the key store holds no secret for this vault, so it cannot be opened here; check --key-store"
     case .inUse(let holder?): "the vault is in use by process \(holder); try again when it has ended"
@@ -137,5 +163,14 @@ extension VaultError: CustomStringConvertible {
     case .database(let code): "the vault's index failed (SQLite result \(code))"
     case .needsReopening: "an earlier failure leaves the vault closed to changes; open it again"
     }
+  }
+}
+
+extension VaultError {
+  /// A delay for people: rounded up to minutes above two of them.
+  public static func duration(_ seconds: UInt64) -> String {
+    func text(_ count: UInt64, _ unit: String) -> String { "\(count) \(unit)\(count == 1 ? "" : "s")" }
+    if seconds <= 120, seconds != 60, seconds != 120 { return text(seconds, "second") }
+    return text((seconds + 59) / 60, "minute")
   }
 }

@@ -6,6 +6,7 @@ internal import CofferVault
 public enum CrashChild {
   /// - Parameter arguments: the vault's folder, the key store's, a file to overwrite, and a seed.
   public static func run(_ arguments: [String]) throws {
+    if arguments.first == "guess" { return try guess(Array(arguments.dropFirst())) }
     guard arguments.count == 4, let seed = UInt64(arguments[3]) else { throw MalformedBytes() }
     let open = {
       try Vault.open(
@@ -20,6 +21,28 @@ public enum CrashChild {
       try say("began", state)
       try run.perform(step)
       try say("durable", state)
+    }
+  }
+
+  /// Tries passcodes that are all wrong until none is tried any more, and says of each that was.
+  ///
+  /// - Parameter arguments: the vault's folder, the key store's, and what the guesses begin with.
+  private static func guess(_ arguments: [String]) throws {
+    guard arguments.count == 3 else { throw MalformedBytes() }
+    var number = 0
+    while true {
+      number += 1
+      do {
+        _ = try Vault.open(
+          at: arguments[0], keyStore: FileKeyStore(path: arguments[1]),
+          passcode: {
+            Array("\(arguments[2]) \(number)".utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+          })
+      } catch VaultError.wrongPasscode {
+        try say("wrong", number)
+      } catch VaultError.tooManyAttempts(let seconds) {
+        return try say("refused", Int(seconds))
+      }
     }
   }
 

@@ -28,6 +28,10 @@ struct BenchVault {
     try Vault.open(at: path, keyStore: keyStore, passcode: { Self.passcode })
   }
 
+  func wipe(keysDestroyed: () -> Void) throws {
+    _ = try Vault.wipe(at: path, keyStore: keyStore, keysDestroyed: keysDestroyed)
+  }
+
   static var passcode: SecretBytes {
     Array("a passcode for measuring".utf8).withUnsafeBytes { SecretBytes(copying: $0) }
   }

@@ -36,6 +36,7 @@ struct Command {
     "random-access": RandomAccess.measure,
     "block-sizes": BlockSizes.measure,
     "rncryptor": RNCryptorSpeed.measure,
+    "wipe": WipeTime.measure,
   ]
 
   private static func fail(_ code: Int32, _ message: String) -> Never {

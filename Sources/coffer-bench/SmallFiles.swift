@@ -37,6 +37,15 @@ enum SmallFiles {
     try vault.close()
   }
 
+  /// Makes so many files, for a measurement of what comes after.
+  static func fill(_ vault: Vault, count: Int, perFolder: Int) throws {
+    let content = Buffer(2000)
+    for number in 0..<count {
+      if number % perFolder == 0 { try vault.makeDirectory(at: folder(number / perFolder)) }
+      try make(number, in: folder(number / perFolder), vault, content)
+    }
+  }
+
   private static func folder(_ number: Int) throws -> VaultPath { try VaultPath("folder-\(number)") }
 
   private static func make(_ number: Int, in folder: VaultPath, _ vault: Vault, _ content: Buffer) throws {

@@ -20,7 +20,8 @@ struct CofferCommand: AsyncParsableCommand {
       CommandGroup(
         name: "Vault",
         subcommands: [
-          InitCommand.self, InfoCommand.self, VerifyCommand.self, BackupCommand.self, AcceptRestoredCommand.self,
+          InitCommand.self, InfoCommand.self, PasscodeCommand.self, RecoverCommand.self, WipeCommand.self,
+          VerifyCommand.self, BackupCommand.self, AcceptRestoredCommand.self,
         ]),
       CommandGroup(
         name: "Files",
@@ -30,7 +31,7 @@ struct CofferCommand: AsyncParsableCommand {
         ]),
       CommandGroup(
         name: "Company",
-        subcommands: [EnrollCommand.self, PolicyCommand.self]),
+        subcommands: [EnrollCommand.self, PolicyCommand.self, EscrowCommand.self]),
       CommandGroup(
         name: "Apps",
         subcommands: [AppsCommand.self, AppCommand.self, ShareCommand.self]),

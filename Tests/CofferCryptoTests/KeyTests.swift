@@ -67,7 +67,7 @@ import Testing
     let key = SecretKey()
     let derived = [
       key.derived("a"), key.derived("b"), key.derived("a", context: [98]), key.derived("ab"),
-      SecretKey().derived("a"), key.combined(with: key, "a", context: []),
+      SecretKey().derived("a"), key.combined(with: [key], "a", context: []),
     ].map(bytes)
     #expect(Set(derived).count == derived.count)
     #expect(bytes(key.derived("a")) == derived[0])

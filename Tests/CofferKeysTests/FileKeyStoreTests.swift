@@ -2,6 +2,7 @@ import CofferKeys
 import CofferSystem
 import CofferTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 @Suite struct FileKeyStoreTests {
@@ -66,5 +67,57 @@ import Testing
     let giant = try FileSystem().open(item, [.writeOnly, .createNew])
     try giant.truncate(to: 1 << 40)
     #expect(throws: KeyStoreError.damaged(.deviceSecret)) { try store.read(.deviceSecret, of: id) }
+  }
+
+  @Test func `the lock holds between threads and stores, and needs something that is kept`() throws {
+    let folder = try TemporaryFolder()
+    let id = VaultID()
+    let store = FileKeyStore(path: folder("keys"))
+    #expect(throws: KeyStoreError.nothingKept) { try store.withLock(of: id) {} }
+    try store.write(secret([0]), as: .attempts, of: id)
+    let inside = Atomic(0)
+    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+      for _ in 0..<20 {
+        #expect(throws: Never.self) {
+          // A store of its own each time, as another process has.
+          let store = FileKeyStore(path: folder("keys"))
+          try store.withLock(of: id) {
+            #expect(inside.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue == 1)
+            let count = try bytes(store.read(.attempts, of: id))?.first ?? 0
+            try store.write(secret([count + 1]), as: .attempts, of: id)
+            inside.wrappingSubtract(1, ordering: .sequentiallyConsistent)
+          }
+        }
+      }
+    }
+    #expect(try bytes(store.read(.attempts, of: id)) == [160])
+    try store.removeAll(of: id)
+    #expect(throws: KeyStoreError.nothingKept) { try store.withLock(of: id) {} }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("keys")) == [])
+  }
+
+  /// No room for another file.
+  private struct FullDisk: FaultPlan {
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      if call == .rename { throw SystemError(code: 28, call: "rename") }
+    }
+  }
+
+  @Test func `on a full disk attempts of the same length are written all the same, and nothing else is`() throws {
+    let folder = try TemporaryFolder()
+    let id = VaultID()
+    let store = FileKeyStore(path: folder("keys"))
+    for item in KeyStoreItem.allCases { try store.write(secret([1, 2]), as: item, of: id) }
+    let full = FileKeyStore(path: folder("keys"), files: FileSystem(faults: FullDisk()))
+    for item in KeyStoreItem.allCases {
+      if item == .attempts {
+        try full.write(secret([3, 4]), as: item, of: id)
+        #expect(throws: KeyStoreError.self) { try full.write(secret([5]), as: item, of: id) }
+        #expect(try bytes(store.read(item, of: id)) == [3, 4])
+      } else {
+        #expect(throws: KeyStoreError.self) { try full.write(secret([3, 4]), as: item, of: id) }
+        #expect(try bytes(store.read(item, of: id)) == [1, 2])
+      }
+    }
   }
 }

@@ -12,12 +12,14 @@ final class AnchorKeeper: Sendable {
 
   private let keyStore: any KeyStore
   private let vault: VaultID
-  private let keybagDigest: [UInt8]
   private let time: any TimeSource
   private let state: Mutex<State>
 
   private struct State {
     var isBound: Bool?
+    var keybagDigest: [UInt8]
+    /// Of the keybag that a change is about to put in its place.
+    var nextKeybagDigest: [UInt8]?
     /// The newest commit that was followed: those of two threads may come here in the other order.
     var newest: CommittedRoot?
     /// `newest` is not in the key store yet.
@@ -35,9 +37,8 @@ final class AnchorKeeper: Sendable {
   init(_ keyStore: any KeyStore, vault: VaultID, keybagDigest: [UInt8], isBound: Bool?, time: any TimeSource) {
     self.keyStore = keyStore
     self.vault = vault
-    self.keybagDigest = keybagDigest
     self.time = time
-    state = Mutex(State(isBound: isBound))
+    state = Mutex(State(isBound: isBound, keybagDigest: keybagDigest))
   }
 
   /// Whether the vault belongs to somebody beside its owner; nil where the key store's word is missing.
@@ -72,11 +73,24 @@ final class AnchorKeeper: Sendable {
     }
   }
 
+  /// Writes at once that the keybag `present` is there, and that `next` may take its place, or nothing else where it is
+  /// nil.
+  func followKeybag(_ present: [UInt8], next: [UInt8]?, _ root: CommittedRoot) throws {
+    try state.withLock { state in
+      guard !state.isEnded else { throw VaultError.needsReopening }
+      state.keybagDigest = present
+      state.nextKeybagDigest = next
+      state.take(root)
+      state.isWaiting = true
+      try write(&state, time.now())
+    }
+  }
+
   private func write(_ state: inout State, _ now: Timestamp) throws {
     guard let root = state.newest, state.isWaiting, !state.isEnded else { return }
     let anchor = Anchor(
-      branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: keybagDigest,
-      isBound: state.isBound ?? true)
+      branch: root.branch, generation: root.generation, rootDigest: root.digest,
+      keybagDigest: state.keybagDigest, nextKeybagDigest: state.nextKeybagDigest, isBound: state.isBound ?? true)
     try keyStore.write(anchor.secretBytes, as: .anchor, of: vault)
     state.isWaiting = false
     state.lastWrite = now

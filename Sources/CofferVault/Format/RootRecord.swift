@@ -61,8 +61,21 @@ struct Anchor: Equatable {
   var rootDigest: [UInt8]
   /// SHA-256 of `keybag.json`.
   var keybagDigest: [UInt8]
+  /// SHA-256 of the keybag that is about to take its place; nil where no change is under way.
+  var nextKeybagDigest: [UInt8]?
   /// The vault belongs to somebody beside its owner; see ``Vault/bind()``.
   var isBound: Bool
+
+  private static let noDigest = [UInt8](repeating: 0, count: Digest.byteCount)
+
+  /// Whether a vault with this root is as new as what was seen, or newer.
+  func accepts(_ root: CommittedRoot) -> Bool {
+    guard branch == root.branch else { return false }
+    return root.generation == generation ? root.digest == rootDigest : root.generation > generation
+  }
+
+  /// Whether the keybag is the one that was seen, or the one that a change was about to put in its place.
+  func accepts(keybagDigest digest: [UInt8]) -> Bool { digest == keybagDigest || digest == nextKeybagDigest }
 
   func encoded() -> [UInt8] {
     var writer = ByteWriter()
@@ -71,15 +84,20 @@ struct Anchor: Equatable {
     writer.write(generation)
     writer.write(fixed: rootDigest)
     writer.write(fixed: keybagDigest)
+    writer.write(fixed: nextKeybagDigest ?? Self.noDigest)
     writer.write(UInt8(isBound ? 1 : 0))
     return writer.bytes
   }
 
-  init(branch: [UInt8], generation: UInt64, rootDigest: [UInt8], keybagDigest: [UInt8], isBound: Bool) {
+  init(
+    branch: [UInt8], generation: UInt64, rootDigest: [UInt8], keybagDigest: [UInt8], nextKeybagDigest: [UInt8]? = nil,
+    isBound: Bool
+  ) {
     self.branch = branch
     self.generation = generation
     self.rootDigest = rootDigest
     self.keybagDigest = keybagDigest
+    self.nextKeybagDigest = nextKeybagDigest
     self.isBound = isBound
   }
 
@@ -90,6 +108,8 @@ struct Anchor: Equatable {
     generation = try reader.read()
     rootDigest = try reader.read(fixed: Digest.byteCount)
     keybagDigest = try reader.read(fixed: Digest.byteCount)
+    let next = try reader.read(fixed: Digest.byteCount)
+    nextKeybagDigest = next == Self.noDigest ? nil : next
     isBound = try reader.read(UInt8.self) != 0
     try reader.finish()
   }

@@ -1,4 +1,3 @@
-internal import CofferCrypto
 internal import CofferKeys
 public import CofferSystem
 
@@ -41,25 +40,13 @@ extension Vault {
   }
 
   /// Unlocks the vault: open files of class complete can be read and written again, and what was deposited becomes
-  /// complete. Throws `wrongPasscode`.
+  /// complete. Throws `wrongPasscode`, `tooManyAttempts`, and `wiped` where that was one try too many.
   public func unlock(passcode: SecretBytes) throws(VaultError) {
     try VaultError.catching {
-      let found = try Vault.unlockedKeys(in: folder, id: id, keyStore: keyStore, passcode: passcode)
+      let found = try Vault.unlockedKeys(in: folder, id: id, keyStore: keyStore, time: time, passcode: passcode)
       guard keys.restore(found.classKeys) else { return }
       if !isReadOnly { try completeDeposits() }
       observers.tell(.didBecomeAvailable)
-    }
-  }
-
-  private static func unlockedKeys(
-    in folder: VaultFolder, id: VaultID, keyStore: any KeyStore, passcode: SecretBytes
-  ) throws -> UnlockedKeys {
-    guard let description = try folder.contents(of: VaultFormat.description),
-      let keybag = try folder.contents(of: VaultFormat.keybag)
-    else { throw VaultError.damaged(what: VaultFormat.keybag) }
-    guard let secret = try keyStore.read(.deviceSecret, of: id) else { throw VaultError.deviceSecretMissing }
-    return try Keybag(parsing: keybag).unlock(VaultDescription(parsing: description), deviceSecret: secret) {
-      try $0.key(for: passcode)
     }
   }
 }

@@ -38,6 +38,7 @@ struct Failure: Error {
         case .refused: 77
         }
       self.init(code: code, text: error.description)
+    case let error as RecoveryKey.Mistake: self.init(code: 64, text: error.description)
     case let error as InvalidName: self.init(code: 64, text: error.description)
     case let error as SystemError:
       self.init(code: Self.code(error), text: error.description)

@@ -10,13 +10,15 @@ struct TypedSecret {
 
   /// What opens a vault.
   static let passcode = TypedSecret(name: "passcode", option: "--passcode-file")
+  /// What is to open it from now on.
+  static let newPasscode = TypedSecret(name: "passcode", option: "--new-passcode-file")
 
   private static let limit = 1024
 
   /// One that is there already, asked for once.
-  func existing(_ file: String?) throws -> SecretBytes {
+  func existing(_ file: String?, prompt: String? = nil) throws -> SecretBytes {
     if let file { return try read(file) }
-    let prompt = "\(name.prefix(1).uppercased())\(name.dropFirst()): "
+    let prompt = prompt ?? "\(name.prefix(1).uppercased())\(name.dropFirst()): "
     guard let secret = try Terminal.readSecret(prompt: prompt) else { throw noTerminal }
     return secret
   }
@@ -30,7 +32,7 @@ struct TypedSecret {
       guard let first = try Terminal.readSecret(prompt: "New \(name): ") else { throw noTerminal }
       guard let second = try Terminal.readSecret(prompt: "The same again: ") else { throw noTerminal }
       let same = first.withUnsafeBytes { left in second.withUnsafeBytes { right in left.elementsEqual(right) } }
-      guard same else { throw Failure.usage("the two \(name)s differ; nothing was made") }
+      guard same else { throw Failure.usage("the two \(name)s differ; nothing was changed") }
       secret = first
     }
     guard secret.count > 0 else { throw Failure.usage("the \(name) is empty; choose another") }

@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import CofferContainer
 internal import CofferKeys
 internal import CofferSystem
-internal import Foundation
 
 struct AcceptRestoredCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -64,14 +63,9 @@ struct AcceptRestoredCommand: ParsableCommand {
     return text
   }
 
-  /// Nothing that cannot be undone without the vault's name.
   private func ask(_ consequences: String) throws {
-    let name = URL(filePath: try options.vaultPath).standardizedFileURL.lastPathComponent
     Output.note(consequences)
-    guard let answer = try Terminal.readLine(prompt: "To accept it, type the vault's name (\(name)): ") else {
-      throw Failure.usage("there is no terminal to ask; with --yes nothing is asked")
-    }
-    guard answer == Array(name.utf8) else { throw Failure.usage("that is not the vault's name; nothing was changed") }
+    try VaultName(options.vaultPath).require(to: "accept it")
   }
 }
 

@@ -16,8 +16,20 @@ struct InfoCommand: ParsableCommand {
     var policyRevision: Int64?
     var policyMissing = false
     var policyOutdated = false
+    /// log2 of scrypt's N, and the bytes of memory that each try of a passcode takes.
+    let costExponent: Int
+    let memory: Int
+    let recoveryKey: Bool
+    let escrowKeyFingerprint: String?
+    let wipeAfterTen: Bool
 
-    init(_ container: Container) {
+    init(_ container: Container) throws {
+      let keys = try container.keySummary()
+      costExponent = keys.derivation.costExponent
+      memory = keys.derivation.memory
+      recoveryKey = keys.hasRecoveryKey
+      escrowKeyFingerprint = keys.escrowKey.map { EscrowNotice.fingerprint($0) }
+      wipeAfterTen = keys.wipesAfterTenFailures
       vaultID = container.id.description
       readOnly = container.isReadOnly
       switch container.enrolment {
@@ -36,12 +48,20 @@ struct InfoCommand: ParsableCommand {
 
   func run() throws {
     try options.withContainer { container in
-      let info = Info(container)
+      let info = try Info(container)
       if options.json { return try Output.json(info) }
       Output.line("vault      \(info.vaultID)")
       Output.line(
         "changes    \(info.readOnly ? "refused: older than what this device has seen; see accept-restored" : "allowed")"
       )
+      Output.line("passcode   scrypt, N = 2^\(info.costExponent), \(Size.text(UInt64(info.memory))) for each try")
+      Output.line(
+        "wiped      \(info.wipeAfterTen ? "after ten wrong passcodes" : "never for wrong passcodes, which are delayed")"
+      )
+      Output.line("recovery   \(info.recoveryKey ? "with the recovery key" : "no recovery key was made")")
+      if let fingerprint = info.escrowKeyFingerprint {
+        Output.line("escrow     a company's key opens the vault, too: \(fingerprint)")
+      }
       if info.policyMissing {
         Output.line("company    enrolled, but the policy is missing: everything that policy decides is refused")
       } else if let company = info.company, let revision = info.policyRevision {

@@ -8,48 +8,73 @@ struct InitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "init", abstract: "Makes a vault in an empty or new folder.",
     discussion: """
-      Example:
+      Examples:
         coffer init --vault ~/Documents.coffer
+        coffer init --vault ~/Documents.coffer --recovery-key-file /media/stick/recovery.txt
 
-      The passcode cannot be recovered: whoever forgets it loses the files. The folder alone opens nothing either, the
-      device's secret is in the key store.
+      The vault's folder alone opens nothing: a part of its key, the device's secret, is in the key store. The recovery
+      key opens the vault without the passcode and without the key store; it is shown once. Whoever makes none and
+      forgets the passcode loses the files.
+
+      What a try of a passcode costs is chosen so that it takes about half a second here; coffer info shows it. After
+      five wrong ones there are delays, from a minute up to an hour.
       """)
 
   @OptionGroup var options: GlobalOptions
 
-  @Flag(
-    name: .customLong("no-recovery-key"),
-    help: "Make no recovery key. This version makes none in any case, and says so.")
+  @Option(help: ArgumentHelp("Write the recovery key to this new file instead of showing it.", valueName: "file"))
+  var recoveryKeyFile: String?
+
+  @Flag(name: .customLong("no-recovery-key"), help: "Make no recovery key.")
   var noRecoveryKey = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Let a company open the vault, too: its public key, from coffer escrow keygen.", valueName: "file"))
+  var escrowKey: String?
+
+  @Flag(name: .customLong("wipe-after-10"), help: "Destroy the vault after ten wrong passcodes.")
+  var wipeAfterTen = false
+
+  func validate() throws {
+    if noRecoveryKey, recoveryKeyFile != nil {
+      throw ValidationError("Either --no-recovery-key or --recovery-key-file.")
+    }
+  }
+
+  private struct Answer: Encodable {
+    let vaultID: String
+    let recoveryKey: String?
+  }
 
   func run() throws {
     let path = try options.vaultPath
     try options.requireKeyStoreOutsideVault()
+    if let recoveryKeyFile, try options.isInVault(recoveryKeyFile) {
+      throw Failure.usage("the recovery key must be outside the vault's folder; choose another --recovery-key-file")
+    }
+    var keys = KeyOptions()
+    keys.escrowKey = try escrowKey.map { try EscrowKeyFile.readPublic($0) }
+    keys.wipesAfterTenFailures = wipeAfterTen
     let passcode = try TypedSecret.passcode.new(options.passcodeFile)
-    let container = try Container.create(
-      at: path, keyStore: options.keys, passcode: passcode, derivation: PasscodeCost.chosen(),
-      sniffer: ContentTypeHelper())
-    let id = container.id.description
-    try container.close()
-    if !noRecoveryKey && !options.json {
-      Output.note("no recovery key was made: whoever forgets the passcode loses the files")
+    let derivation = try PasscodeCost.chosen()
+    let paper = noRecoveryKey ? nil : try RecoveryKeyPaper(file: recoveryKeyFile)
+    keys.recoveryKey = paper?.key
+    let id: String
+    do {
+      let container = try Container.create(
+        at: path, keyStore: options.keys, passcode: passcode, derivation: derivation, keys: keys,
+        sniffer: ContentTypeHelper())
+      id = container.id.description
+      try container.close()
+    } catch {
+      paper?.discard()
+      throw error
     }
-    if options.json { try Output.json(["vaultID": id]) } else { Output.line(id) }
-  }
-}
-
-/// How much work a passcode costs on this machine.
-enum PasscodeCost {
-  /// 128 MiB and about a quarter of a second on a machine of today (the parameters that OWASP recommends for scrypt), and
-  /// less where that would take more than a second.
-  static func chosen() throws -> PasscodeDerivation {
-    let salt = Randomness.bytes(32)
-    for exponent in [17, 16] {
-      let trial = try PasscodeDerivation(costExponent: exponent, salt: salt)
-      let start = ContinuousClock.now
-      _ = try trial.key(for: SecretBytes(count: 8) { _ in })
-      if ContinuousClock.now - start < .seconds(1) { return trial }
-    }
-    return try PasscodeDerivation(costExponent: 15, salt: salt)
+    if let escrowKey = keys.escrowKey { EscrowNotice.show(escrowKey) }
+    if options.json { return try Output.json(Answer(vaultID: id, recoveryKey: paper?.answer)) }
+    try paper?.show()
+    if noRecoveryKey { Output.note("no recovery key was made: whoever forgets the passcode loses the files") }
+    Output.line(id)
   }
 }

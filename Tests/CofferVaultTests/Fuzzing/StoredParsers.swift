@@ -1,3 +1,4 @@
+import CofferCrypto
 import CofferFiles
 import CofferKeys
 import CofferSystem
@@ -72,11 +73,31 @@ struct StoredParser {
     func bytes(_ path: String) throws -> [UInt8] {
       try FileSystem().open(folder + "/" + path, .readOnly).contents(limit: 1 << 16)
     }
+    var keybag = try Keybag(parsing: bytes("vault/keybag.json"))
+    let master = SecretKey()
+    try keybag.setRecoveryKey(RecoveryKey(), master: master, vault: id)
+    try keybag.setEscrowKey(HybridKey().publicKey, master: master, vault: id)
+    let secret = try FileKeyStore(path: folder + "/keys").read(.deviceSecret, of: id)
+    let attemptsKey = try DeviceKeys(secret: secret ?? SecretKey().secretBytes, vault: id).attempts
+    var attempts = AttemptRecord()
+    attempts.failureCount = 3
+    attempts.remember([UInt8](repeating: 5, count: 32))
     return [
+      StoredParser(name: "rotation", seeds: [try bytes("keys/\(id)/rotation")]) {
+        try RotationRecord(decoding: SecretBytes(copying: $0)).encoded().withUnsafeBytes { Array($0) }
+      },
+      // Behind its code, which a change breaks: with one that fits.
+      StoredParser(
+        name: "attempts", seeds: [attempts.encoded(key: attemptsKey), try bytes("keys/\(id)/attempts")]
+      ) {
+        let body = Array($0.dropLast(32))
+        let code = MessageAuthentication.code(for: body, key: attemptsKey)
+        return try AttemptRecord(decoding: body + code, key: attemptsKey).encoded(key: attemptsKey)
+      },
       StoredParser(name: "coffer.json", seeds: [try bytes("vault/coffer.json")]) {
         try VaultDescription(parsing: $0).bytes
       },
-      StoredParser(name: "keybag.json", seeds: [try bytes("vault/keybag.json")]) {
+      StoredParser(name: "keybag.json", seeds: [try keybag.encoded(), try bytes("vault/keybag.json")]) {
         try Keybag(parsing: $0).encoded()
       },
       StoredParser(name: "anchor", seeds: [try bytes("keys/\(id)/anchor")]) { try Anchor(decoding: $0).encoded() },

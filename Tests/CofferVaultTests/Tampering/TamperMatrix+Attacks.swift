@@ -97,6 +97,8 @@ extension TamperMatrix {
       let range = part == .indexFile ? 0..<8192 : (whole.count / 4)..<(whole.count * 3 / 4)
       var bytes = whole
       bytes.resetBytes(in: range)
+      // Zeros where there are zeros change nothing.
+      if bytes == whole { bytes.resetBytes(in: 0..<whole.count) }
       try store(bytes, at: path)
     case .truncate: try store(whole.prefix(whole.count / 2), at: path)
     case .extend: try store(whole + Data(repeating: 0x20, count: 100), at: path)

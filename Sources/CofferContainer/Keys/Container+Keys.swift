@@ -1,0 +1,98 @@
+public import CofferCrypto
+public import CofferKeys
+public import CofferSystem
+internal import CofferVault
+
+/// What opens a vault, and its end. These ask the gate nothing: no content moves.
+extension Container {
+  /// What the vault says of the ways to open it.
+  public func keySummary() throws -> KeySummary {
+    try ContainerError.catching {
+      let summary = try vault.keybagSummary()
+      return KeySummary(
+        derivation: summary.derivation, hasRecoveryKey: summary.hasRecoveryKey, escrowKey: summary.escrowKey,
+        wipesAfterTenFailures: summary.wipesAfterTenFailures)
+    }
+  }
+
+  /// Puts a new passcode in the place of the old one, and applies `options`. What opened with the old passcode, a copy
+  /// of the vault from before included, opens with no passcode from then on.
+  ///
+  /// - Parameters:
+  ///   - new: called once the old passcode was right.
+  ///   - derivation: the cost from now on; nil for the present one.
+  public static func changePasscode(
+    at path: String, keyStore: any KeyStore, old: () throws -> SecretBytes, new: () throws -> SecretBytes,
+    derivation: PasscodeDerivation? = nil, options: KeyOptions = KeyOptions(), time: any TimeSource = SystemTime()
+  ) throws {
+    try ContainerError.telling(at: path, keyStore, time) {
+      try Vault.changePasscode(
+        at: path, keyStore: keyStore, old: old, new: new, derivation: derivation, options: options.keybag, time: time)
+    }
+  }
+
+  /// Opens a vault with a recovery key or a company's escrow key, and sets a new passcode. Where the key store knows
+  /// nothing of the vault, this device takes it on, on a new branch.
+  ///
+  /// - Parameter passcode: called once the key was right.
+  public static func recover(
+    at path: String, keyStore: any KeyStore, with means: RecoveryMeans, passcode: () throws -> SecretBytes,
+    derivation: PasscodeDerivation, options: KeyOptions = KeyOptions(), sniffer: any ContentSniffer,
+    acceptingOlderState: Bool = false, time: any TimeSource = SystemTime()
+  ) throws -> Container {
+    try ContainerError.catching {
+      var vaultOptions = VaultOptions()
+      vaultOptions.acceptsOlderState = acceptingOlderState
+      let key: WayBack =
+        switch means {
+        case .recoveryKey(let key): .recoveryKey(key)
+        case .escrowKey(let key): .escrowKey(key)
+        }
+      return try Container(
+        Vault.recover(
+          at: path, keyStore: keyStore, with: key, passcode: passcode, derivation: derivation, keybag: options.keybag,
+          time: time, vaultOptions: vaultOptions),
+        keyStore: keyStore, sniffer: sniffer, time: time)
+    }
+  }
+
+  /// Destroys a vault: its keys first, within milliseconds at any size, then the rest. Needs no passcode, and can be
+  /// called again where a crash cut it or another process has the vault open.
+  public static func wipe(at path: String, keyStore: any KeyStore) throws -> WipeOutcome {
+    try ContainerError.catching {
+      let report = try Vault.wipe(at: path, keyStore: keyStore)
+      return WipeOutcome(
+        hadRecoveryKey: report.hadRecoveryKey, hadEscrowKey: report.hadEscrowKey, holder: report.holder)
+    }
+  }
+}
+
+extension ContainerError {
+  /// Runs `body`; where a passcode was wrong, says what the next wrong one brings.
+  static func telling<Result>(
+    at path: String, _ keyStore: any KeyStore, _ time: any TimeSource, _ body: () throws -> Result
+  ) throws -> Result {
+    do {
+      return try body()
+    } catch VaultError.wrongPasscode {
+      let attempts = Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)
+      throw ContainerError(.refused, VaultError.wrongPasscode.description + (attempts.map(hint) ?? ""))
+    } catch let error as VaultError {
+      throw ContainerError(error)
+    }
+  }
+
+  private static func hint(_ attempts: PasscodeAttempts) -> String {
+    var text = ""
+    if attempts.retryAfterSeconds > 0 {
+      text = "; the next may be tried in \(VaultError.duration(attempts.retryAfterSeconds))"
+    } else if attempts.triesBeforeDelay < 4 {
+      let tries = attempts.triesBeforeDelay
+      text =
+        "; after \(tries) more wrong one\(tries == 1 ? "" : "s") nothing is tried for "
+        + VaultError.duration(attempts.nextDelay)
+    }
+    guard let left = attempts.triesBeforeWipe, left <= 5 else { return text }
+    return text + "; after \(left) more wrong one\(left == 1 ? "" : "s") the vault is destroyed"
+  }
+}

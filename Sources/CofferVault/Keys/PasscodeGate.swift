@@ -1,0 +1,91 @@
+internal import CofferCrypto
+internal import CofferKeys
+internal import CofferSystem
+
+/// The one way to a derivation from a passcode: counts the attempt durably before it, and refuses while a delay lasts.
+///
+/// Each call runs under the key store's lock. A derivation runs between ``begin()`` and one of the two ends, outside of
+/// it: what is not known yet counts as wrong, so that parallel guesses cannot race, and one that is killed stays counted.
+struct PasscodeGate {
+  let keyStore: any KeyStore
+  let vault: VaultID
+  let device: DeviceKeys
+  let time: any TimeSource
+  /// Whether the vault is to be destroyed after ten wrong passcodes.
+  let isWiping: Bool
+
+  /// An attempt that was counted.
+  struct Attempt {
+    fileprivate let before: AttemptRecord
+    fileprivate let counted: AttemptRecord
+  }
+
+  /// What follows of the record as it is.
+  enum Verdict: Equatable {
+    case open
+    case delayed(seconds: UInt64)
+    /// Ten were wrong, or ended nobody knows how: no derivation follows.
+    case spent
+  }
+
+  func verdict() throws -> Verdict {
+    let record = try settled()
+    if isWiping, record.failureCount >= PasscodeDelays.wipingCount { return .spent }
+    let remaining = record.remaining(at: time.sinceBoot())
+    return remaining > 0 ? .delayed(seconds: remaining) : .open
+  }
+
+  /// Counts an attempt. Only where the verdict is `open`.
+  func begin() throws -> Attempt {
+    let before = try settled()
+    var record = before
+    record.failureCount += record.failureCount < .max ? 1 : 0
+    record.start = time.sinceBoot()
+    try write(record)
+    return Attempt(before: before, counted: record)
+  }
+
+  /// The passcode was right: nothing is counted any more.
+  func succeed() throws { try write(AttemptRecord()) }
+
+  /// The passcode was wrong. The same one again was counted for nothing; another stays counted.
+  func fail(_ attempt: Attempt, mark: [UInt8]) throws -> Verdict {
+    var record = try settled()
+    if record.marks.contains(where: { equalInConstantTime($0, mark) }) {
+      if record == attempt.counted {
+        record = attempt.before
+      } else if record.failureCount > 0 {
+        // Others were counted meanwhile, and their delay stays.
+        record.failureCount -= 1
+      }
+    } else {
+      record.remember(mark)
+    }
+    try write(record)
+    return try verdict()
+  }
+
+  /// How many wrong passcodes are counted.
+  func failureCount() throws -> UInt32 { try settled().failureCount }
+
+  /// The record, with a delay that begins now where the record cannot say when it began. One that is missing or altered
+  /// counts as the longest delay, so that taking it away gains nothing: there is one from the vault's making on.
+  private func settled() throws -> AttemptRecord {
+    let moment = time.sinceBoot()
+    let bytes = try keyStore.read(.attempts, of: vault)?.withUnsafeBytes { Array($0) }
+    guard let bytes, let record = try? AttemptRecord(decoding: bytes, key: device.attempts) else {
+      var assumed = AttemptRecord()
+      assumed.failureCount = PasscodeDelays.assumedCount
+      assumed.start = moment
+      try write(assumed)
+      return assumed
+    }
+    guard let restarted = record.restarted(at: moment) else { return record }
+    try write(restarted)
+    return restarted
+  }
+
+  private func write(_ record: AttemptRecord) throws {
+    try keyStore.write(record.secretBytes(key: device.attempts), as: .attempts, of: vault)
+  }
+}

@@ -1,0 +1,27 @@
+internal import CofferKeys
+internal import CofferSystem
+
+/// A vault's folder that this process has to itself, and that nothing was unlocked in yet.
+struct VaultPlace {
+  let locked: LockedVault
+  let lock: OwnedDescriptor
+
+  /// Throws `noVault`, `notAVault`, `newerFormat` and `inUse`.
+  init(at path: String, files: FileSystem, keyStore: any KeyStore, time: any TimeSource) throws {
+    locked = try LockedVault(in: VaultFolder(opening: path, files: files), keyStore: keyStore, time: time)
+    lock = try locked.folder.takeLock()
+  }
+
+  func requireIndex() throws {
+    guard try locked.folder.files.status(of: VaultFormat.index, in: locked.folder.descriptor) != nil else {
+      throw VaultError.damaged(what: VaultFormat.index)
+    }
+  }
+
+  func vault(_ opened: LockedVault.Opened, options: VaultOptions) throws -> Vault {
+    try requireIndex()
+    return try Vault(
+      opening: locked.folder, description: locked.description, keybag: opened.bytes, keys: opened.keys,
+      keyStore: locked.keyStore, lock: lock, time: locked.time, options: options)
+  }
+}

@@ -1,0 +1,75 @@
+internal import CofferCrypto
+internal import CofferSystem
+internal import Foundation
+
+/// Where a new recovery key goes: to a file, into the answer, or onto the terminal; once, and never again.
+struct RecoveryKeyPaper {
+  let key = RecoveryKey()
+  private let file: String?
+
+  /// - Parameter file: a new file, written now, so that no vault is made whose key could not be kept.
+  init(file: String?) throws {
+    self.file = file
+    guard let file else { return }
+    let files = FileSystem()
+    guard try files.status(of: file) == nil else {
+      throw Failure.cannotCreate("\(file): there is something at this place already; a recovery key replaces nothing")
+    }
+    let descriptor = try files.open(file, [.writeOnly, .createNew], permissions: 0o600)
+    do {
+      try descriptor.writeAll(key.text)
+      try descriptor.writeAll(Array("\n".utf8))
+      try descriptor.sync()
+    } catch {
+      _ = try? files.unlink(file)
+      throw error
+    }
+  }
+
+  /// Takes the file away: nothing was made that its key opens.
+  func discard() { if let file { _ = try? FileSystem().unlink(file) } }
+
+  /// The text for an answer in JSON, unless it is in a file.
+  var answer: String? {
+    file == nil ? key.text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } : nil
+  }
+
+  /// Shows the key, unless it is in a file.
+  func show() throws {
+    if let file { return Output.note("the recovery key is in \(file); keep it apart from this device") }
+    Output.note(
+      "this is the recovery key. It opens the vault without the passcode and without this device, and is never shown "
+        + "again. Write it down, and keep it apart from both:")
+    if try Terminal.show(key.text) { return }
+    // No terminal: whoever ran this reads its messages.
+    try OwnedDescriptor.standardError.writeAll(key.text)
+    try OwnedDescriptor.standardError.writeAll(Array("\n".utf8))
+  }
+}
+
+/// Where a recovery key comes from.
+enum RecoveryKeyEntry {
+  static func key(_ file: String?) throws -> RecoveryKey {
+    if let file { return try RecoveryKey(text: TypedSecret.passcode.existing(file)) }
+    guard let text = try Terminal.readSecret(prompt: "Recovery key: ") else {
+      throw Failure.usage(
+        "there is no terminal to ask for the recovery key; give --recovery-key-file FILE (- is standard input)")
+    }
+    return try RecoveryKey(text: text)
+  }
+}
+
+/// What a person must know before a company's key opens their vault.
+enum EscrowNotice {
+  static func show(_ key: HybridPublicKey) {
+    Output.note(
+      "whoever has the company's private key can from now on open this vault, and every copy of it, without you, your "
+        + "passcode and this device. The key's fingerprint: \(fingerprint(key))")
+  }
+
+  /// SHA-256 of the public key, in groups.
+  static func fingerprint(_ key: HybridPublicKey) -> String {
+    let digits = Array(key.fingerprint.hexadecimal)
+    return stride(from: 0, to: digits.count, by: 8).map { String(digits[$0..<($0 + 8)]) }.joined(separator: " ")
+  }
+}

@@ -1,0 +1,83 @@
+internal import ArgumentParser
+internal import CofferContainer
+internal import CofferCrypto
+internal import CofferKeys
+internal import CofferSystem
+
+struct PasscodeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "passcode", abstract: "Changes the passcode, and what else opens the vault.",
+    discussion: """
+      Examples:
+        coffer passcode
+        coffer passcode --passcode-file old.txt --new-passcode-file new.txt
+
+      Asks for the old passcode, for the new one, and for the new one again. From then on the old one opens nothing,
+      neither the vault nor a copy that was made before; the recovery key still does. A crash leaves one of the two.
+
+      What a try costs is chosen anew for this machine.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+
+  @Option(help: ArgumentHelp("A file with the new passcode; - is standard input.", valueName: "file"))
+  var newPasscodeFile: String?
+
+  @OptionGroup var recovery: NewRecoveryKeyOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Let a company open the vault, too: its public key, from coffer escrow keygen.", valueName: "file"))
+  var escrowKey: String?
+
+  @Flag(
+    inversion: .prefixedNo, exclusivity: .exclusive, help: "Whether ten wrong passcodes destroy the vault.")
+  var wipeAfter10: Bool?
+
+  func run() throws {
+    let path = try options.vaultPath
+    var keys = KeyOptions()
+    keys.escrowKey = try escrowKey.map { try EscrowKeyFile.readPublic($0) }
+    keys.wipesAfterTenFailures = wipeAfter10
+    let paper = try recovery.paper(options)
+    keys.recoveryKey = paper?.key
+    do {
+      try Container.changePasscode(
+        at: path, keyStore: options.keys,
+        old: { try TypedSecret.passcode.existing(options.passcodeFile, prompt: "Present passcode: ") },
+        new: { try TypedSecret.newPasscode.new(newPasscodeFile) },
+        derivation: PasscodeCost.chosen(), options: keys)
+    } catch {
+      // A failure may come after the change: a key on paper that opens nothing does less harm than one that is lost.
+      if case .refused? = (error as? ContainerError)?.category { paper?.discard() }
+      throw error
+    }
+    if let escrowKey = keys.escrowKey { EscrowNotice.show(escrowKey) }
+    if options.json { return try Output.json(RecoveryKeyAnswer(changed: true, recoveryKey: paper?.answer)) }
+    try paper?.show()
+    Output.note("the passcode is changed")
+  }
+}
+
+/// A new recovery key in the place of an earlier one.
+struct NewRecoveryKeyOptions: ParsableArguments {
+  @Flag(help: "Make a new recovery key and show it once. An earlier one opens only copies from before.")
+  var newRecoveryKey = false
+
+  @Option(help: ArgumentHelp("Make a new recovery key and write it to this new file.", valueName: "file"))
+  var newRecoveryKeyFile: String?
+
+  func paper(_ options: GlobalOptions) throws -> RecoveryKeyPaper? {
+    guard newRecoveryKey || newRecoveryKeyFile != nil else { return nil }
+    if let newRecoveryKeyFile, try options.isInVault(newRecoveryKeyFile) {
+      throw Failure.usage("the recovery key must be outside the vault's folder; choose another file")
+    }
+    return try RecoveryKeyPaper(file: newRecoveryKeyFile)
+  }
+}
+
+struct RecoveryKeyAnswer: Encodable {
+  var changed: Bool?
+  var vaultID: String?
+  let recoveryKey: String?
+}
