@@ -43,8 +43,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .tooManyAttributes, .nameCollisions:
       .cannotCreate
     case .newerFormat, .damaged, .olderThanAnchor: .damaged
-    case .wrongPasscode, .deviceSecretMissing: .refused
-    case .inUse: .tryAgain
+    case .wrongPasscode, .deviceSecretMissing, .locked: .refused
+    case .inUse, .busy: .tryAgain
     case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
       .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage

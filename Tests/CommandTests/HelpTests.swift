@@ -4,8 +4,9 @@ import Testing
 /// What a person meets who asks for help or mistypes, and what a script reads.
 @Suite struct HelpTests {
   static let commands: [[String]] = [
-    ["init"], ["info"], ["verify"], ["backup"], ["accept-restored"], ["put"], ["get"], ["cat"], ["ls"], ["stat"],
-    ["mkdir"], ["mv"], ["rm"], ["enroll"], ["policy"],
+    ["init"], ["unlock"], ["lock"], ["agent"], ["agent", "status"], ["agent", "stop"], ["agent", "run"], ["info"],
+    ["verify"], ["backup"], ["accept-restored"], ["put"], ["get"], ["cat"], ["ls"], ["stat"],
+    ["mkdir"], ["mv"], ["rm"], ["protect"], ["enroll"], ["policy"],
     ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
     ["app", "install"], ["app", "list"], ["app", "remove"], ["share"],
   ]
@@ -24,7 +25,7 @@ import Testing
       #expect(help.output.contains("\nUSAGE:") || help.output.hasPrefix("USAGE:"), "\(command)")
     }
     // What the help of a command lists below it is in the table above, so that a new command is tried, too.
-    for parent in [[], ["app"], ["policy"]] {
+    for parent in [[], ["agent"], ["app"], ["policy"]] {
       let output = try desk.run("coffer", parent + ["--help"]).output
       let listed = output.split(separator: "\n").filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
         .compactMap { $0.split(separator: " ").first.map(String.init) }
@@ -42,7 +43,8 @@ import Testing
     ["nothing"], ["ls", "--all"], ["put", "a"], ["get", "/a"], ["get", "-r"], ["cat"], ["share", "/a"], ["mv", "/a"],
     ["rm"], ["enroll", "http://127.0.0.1:1"], ["app", "sign", "m.json"], ["app", "make"], ["init", "extra"],
     ["ls", "--vault"], ["mkdir"], ["policy", "drop"], ["backup"], ["backup", "a", "b"], ["verify", "/a"],
-    ["accept-restored", "/a"],
+    ["accept-restored", "/a"], ["protect", "/a"], ["protect", "/a", "high"], ["unlock", "--grace", "-1"],
+    ["agent", "end"],
   ])
   func `wrong usage is told as such`(arguments: [String]) throws {
     let outcome = try desk.run("coffer", arguments)

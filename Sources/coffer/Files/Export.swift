@@ -104,6 +104,6 @@ final class Export {
     let copy = try container.openForSaving(path)
     let transfer = Transfer(total: copy.attributes.byteCount)
     defer { transfer.end() }
-    try copy.write(to: .standardOutput, isSeekable: false, control: transfer.control)
+    try copy.write(to: Session.present.output, isSeekable: false, control: transfer.control)
   }
 }
