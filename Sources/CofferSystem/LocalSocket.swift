@@ -39,7 +39,8 @@ public final class LocalSocket: Sendable {
     #else
       let result = Darwin.listen(socket.descriptor.number, SOMAXCONN)
     #endif
-    guard result == 0 else { throw .last("listen") }
+    // A connection may be gone before it is accepted: the next one is not waited for.
+    guard result == 0, fcntl(socket.descriptor.number, F_SETFL, O_NONBLOCK) == 0 else { throw .last("listen") }
     return socket
   }
 
@@ -77,7 +78,7 @@ public final class LocalSocket: Sendable {
       throw .last("accept")
     }
     let connection = LocalSocket(OwnedDescriptor(adopting: number))
-    guard fcntl(number, F_SETFD, FD_CLOEXEC) == 0 else { throw .last("fcntl") }
+    guard fcntl(number, F_SETFD, FD_CLOEXEC) == 0, fcntl(number, F_SETFL, 0) == 0 else { throw .last("fcntl") }
     return connection
   }
 

@@ -42,7 +42,7 @@ struct ServedRun: Sendable {
   }
 
   private func performAsynchronously() async throws {
-    try await session.run {
+    try await session.runAsynchronously {
       guard var command = try parse() as? any AsyncParsableCommand else { return }
       try await command.run()
     }

@@ -46,7 +46,7 @@ final class Session: Sendable {
     try Self.$ofClient.withValue(self, operation: body)
   }
 
-  func run<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+  func runAsynchronously<Result>(_ body: () async throws -> Result) async rethrows -> Result {
     try await Self.$ofClient.withValue(self, operation: body)
   }
 

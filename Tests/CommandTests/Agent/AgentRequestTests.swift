@@ -102,21 +102,24 @@ import Testing
   @Test func `a vault is idle from its last command's end, and is locked for that once`() {
     let start = ContinuousClock.now
     var clock = IdleClock(limit: .seconds(60), now: start)
+    func isDue(_ seconds: Int64) -> Bool { clock.isDue(now: start + .seconds(seconds)) }
     #expect(clock.remaining(now: start) == .seconds(60))
-    #expect(!clock.isDue(now: start + .seconds(59)))
+    #expect(isDue(59) == false)
     clock.begin()
     clock.begin()
     #expect(clock.remaining(now: start + .seconds(600)) == nil)
     clock.end(now: start + .seconds(100))
-    #expect(!clock.isDue(now: start + .seconds(900)))
+    #expect(isDue(900) == false)
     clock.end(now: start + .seconds(900))
     #expect(clock.remaining(now: start + .seconds(930)) == .seconds(30))
-    #expect(clock.isDue(now: start + .seconds(960)))
-    #expect(!clock.isDue(now: start + .seconds(2000)) && clock.remaining(now: start + .seconds(2000)) == nil)
+    #expect(isDue(960))
+    #expect(isDue(2000) == false)
+    #expect(clock.remaining(now: start + .seconds(2000)) == nil)
     clock.restart(now: start + .seconds(3000))
-    #expect(clock.isDue(now: start + .seconds(3060)))
+    #expect(isDue(3060))
     var never = IdleClock(limit: nil, now: start)
-    #expect(!never.isDue(now: start + .seconds(1 << 40)))
+    let isEverDue = never.isDue(now: start + .seconds(1 << 40))
+    #expect(!isEverDue)
   }
 
   @Test func `a request that does not come to its end is given up`() throws {
