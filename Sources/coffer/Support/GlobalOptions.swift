@@ -101,9 +101,14 @@ struct GlobalOptions: ParsableArguments {
   }
 
   func open(passcode: () throws -> SecretBytes, acceptingOlderState: Bool = false) throws -> Container {
-    try Container.open(
-      at: vaultPath, keyStore: keys, passcode: passcode, sniffer: ContentTypeHelper(),
-      acceptingOlderState: acceptingOlderState)
+    do {
+      return try Container.open(
+        at: vaultPath, keyStore: keys, passcode: passcode, sniffer: ContentTypeHelper(),
+        acceptingOlderState: acceptingOlderState)
+    } catch let error as ContainerError where error.category == .tryAgain {
+      guard try AgentClient.connect(self)?.status() != nil else { throw error }
+      throw Failure(code: 75, text: "the vault's agent has it open; end that first: coffer agent stop")
+    }
   }
 
   /// Opens the vault, runs `body`, and makes what it did durable.

@@ -57,6 +57,19 @@ import Testing
     #expect(try desk.served("cat", "/large").bytes == noise(4 << 20))
   }
 
+  @Test func `a command that takes nothing back is left at once`() throws {
+    try FileManager.default.createDirectory(atPath: desk.path("many"), withIntermediateDirectories: false)
+    // More names than a pipe holds.
+    for number in 0..<400 { try desk.write("many/\(number)" + String(repeating: "x", count: 240), "") }
+    try desk.served("put", "-r", "many", "/")
+    let list = try desk.start("coffer", ["ls", "/many"])
+    #expect(list.byte() != nil)
+    list.signal(SIGINT)
+    let outcome = list.wait()
+    #expect(outcome.code == 128 + SIGINT)
+    try desk.served("rm", "-r", "/many")
+  }
+
   @Test func `a folder that was new goes with the put, and a hidden copy with the get`() throws {
     try FileManager.default.createDirectory(atPath: desk.path("tree/a"), withIntermediateDirectories: true)
     try desk.write("tree/a/large", [1])
