@@ -131,8 +131,8 @@ let product: [Target] = [
   tests(
     "CommandTests",
     [
-      "coffer", "coffer-server", "coffer-content-type", "CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto",
-      "CofferSystem", grdb,
+      "coffer", "coffer-server", "coffer-content-type", "CofferContainer", "CofferVault", "CofferFiles", "CofferKeys",
+      "CofferCrypto", "CofferSystem", grdb,
     ]),
 ]
 

@@ -9,12 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #if defined(__APPLE__)
 #include <sys/ptrace.h>
+extern int pthread_fchdir_np(int);
 void coffer_zero(void *bytes, size_t count) { memset_s(bytes, count, 0, count); }
 int coffer_rename_exclusive(int od, const char *on, int nd, const char *nn) {
   return renameatx_np(od, on, nd, nn, RENAME_EXCL);
@@ -37,11 +42,28 @@ int coffer_link_unnamed(int descriptor, int directory, const char *name) {
   return -1;
 }
 void coffer_keep_freed_memory(int bytes, int largest, int areas) { (void)bytes, (void)largest, (void)areas; }
+void coffer_overwrite_freed_memory(int value) { (void)value; }
 ssize_t coffer_random(void *bytes, size_t count) {
   arc4random_buf(bytes, count);
   return (ssize_t)count;
 }
+int coffer_is_without_core_dumps(void) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == 0;
+}
+int coffer_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE); }
+int coffer_enter_directory(int directory) { return pthread_fchdir_np(directory); }
+int coffer_peer_user(int socket, uid_t *user) {
+  gid_t group;
+  return getpeereid(socket, user, &group);
+}
+short coffer_hang_up_event(void) { return POLLHUP; }
+#define MSG_CMSG_CLOEXEC 0
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0
+#endif
 #else
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #if defined(__GLIBC__)
@@ -51,9 +73,26 @@ void coffer_keep_freed_memory(int bytes, int largest, int areas) {
   mallopt(M_MMAP_THRESHOLD, largest);
   mallopt(M_ARENA_MAX, areas);
 }
+void coffer_overwrite_freed_memory(int value) { mallopt(M_PERTURB, value); }
 #else
 void coffer_keep_freed_memory(int bytes, int largest, int areas) { (void)bytes, (void)largest, (void)areas; }
+void coffer_overwrite_freed_memory(int value) { (void)value; }
 #endif
+int coffer_is_without_core_dumps(void) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == 0 && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;
+}
+int coffer_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); }
+int coffer_enter_directory(int directory) { return unshare(CLONE_FS) == 0 ? fchdir(directory) : -1; }
+int coffer_peer_user(int socket, uid_t *user) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+  *user = peer.uid;
+  return 0;
+}
+short coffer_hang_up_event(void) { return POLLHUP | POLLRDHUP; }
+short coffer_spawn_new_session(void) { return POSIX_SPAWN_SETSID; }
 ssize_t coffer_random(void *bytes, size_t count) { return getrandom(bytes, count, 0); }
 #include <sys/syscall.h>
 void coffer_zero(void *bytes, size_t count) { explicit_bzero(bytes, count); }
@@ -83,14 +122,89 @@ int coffer_spawn_change_directory(posix_spawn_file_actions_t *actions, const cha
 }
 #endif
 
+int coffer_locked_memory_limit(struct rlimit *limit) { return getrlimit(RLIMIT_MEMLOCK, limit); }
+int coffer_set_locked_memory_limit(const struct rlimit *limit) { return setrlimit(RLIMIT_MEMLOCK, limit); }
+
 int coffer_forbid_core_dumps(void) {
   struct rlimit none = {0, 0};
   return setrlimit(RLIMIT_CORE, &none) == 0 ? forbid_debuggers() : -1;
 }
 
-int coffer_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+// Never a controlling terminal: a process in the background must not get one by opening what a person names.
+int coffer_open(const char *path, int flags, mode_t mode) { return open(path, flags | O_NOCTTY, mode); }
 int coffer_open_at(int directory, const char *path, int flags, mode_t mode) {
-  return openat(directory, path, flags, mode);
+  return openat(directory, path, flags | O_NOCTTY, mode);
+}
+
+static int local_address(struct sockaddr_un *address, const char *path) {
+  memset(address, 0, sizeof *address);
+  address->sun_family = AF_UNIX;
+  if (strlen(path) >= sizeof address->sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  strcpy(address->sun_path, path);
+  return 0;
+}
+
+int coffer_bind_local(int socket, const char *path) {
+  struct sockaddr_un address;
+  if (local_address(&address, path) != 0) return -1;
+  return bind(socket, (const struct sockaddr *)&address, sizeof address);
+}
+
+int coffer_connect_local(int socket, const char *path) {
+  struct sockaddr_un address;
+  if (local_address(&address, path) != 0) return -1;
+  return connect(socket, (const struct sockaddr *)&address, sizeof address);
+}
+
+// Room for the descriptors of one message, aligned as the system wants it.
+union descriptors {
+  struct cmsghdr header;
+  char bytes[CMSG_SPACE(COFFER_DESCRIPTOR_LIMIT * sizeof(int))];
+};
+
+ssize_t coffer_send(int socket, const void *bytes, size_t count, const int *descriptors, int descriptor_count) {
+  struct iovec part = {.iov_base = (void *)bytes, .iov_len = count};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  union descriptors control;
+  if (descriptor_count > 0) {
+    memset(&control, 0, sizeof control);
+    message.msg_control = control.bytes;
+    message.msg_controllen = CMSG_SPACE((size_t)descriptor_count * sizeof(int));
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN((size_t)descriptor_count * sizeof(int));
+    memcpy(CMSG_DATA(header), descriptors, (size_t)descriptor_count * sizeof(int));
+  }
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+ssize_t coffer_receive(int socket, void *bytes, size_t count, int waits, int *descriptors, int *descriptor_count) {
+  struct iovec part = {.iov_base = bytes, .iov_len = count};
+  union descriptors control;
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+  *descriptor_count = 0;
+  ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (waits ? 0 : MSG_DONTWAIT));
+  if (got < 0) return got;
+  for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    size_t size = header->cmsg_len - CMSG_LEN(0);
+    for (size_t offset = 0; offset + sizeof(int) <= size; offset += sizeof(int)) {
+      int number;
+      memcpy(&number, CMSG_DATA(header) + offset, sizeof number);
+      fcntl(number, F_SETFD, FD_CLOEXEC);
+      if (*descriptor_count < COFFER_DESCRIPTOR_LIMIT) descriptors[(*descriptor_count)++] = number;
+      else close(number);
+    }
+  }
+  if (!(message.msg_flags & MSG_CTRUNC)) return got;
+  while (*descriptor_count > 0) close(descriptors[--(*descriptor_count)]);
+  errno = EMSGSIZE;
+  return -1;
 }
 
 int coffer_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds) {

@@ -41,4 +41,12 @@ extension Container {
   public func removeRecursively(_ path: VaultPath, control: TransferControl = TransferControl()) throws {
     try ContainerError.catching { try vault.removeRecursively(path, control: control) }
   }
+
+  /// Gives a file a protection class, or a folder the one that new files in it get. A stricter class seals a file's whole
+  /// content anew, in constant memory; where that is interrupted, the next call goes on.
+  public func protect(
+    _ path: VaultPath, as protection: ProtectionClass, control: TransferControl = TransferControl()
+  ) throws {
+    try ContainerError.catching { try vault.protect(path, as: protection, control: control) }
+  }
 }

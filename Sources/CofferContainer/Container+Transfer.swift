@@ -36,6 +36,16 @@ extension Container {
     }
   }
 
+  /// As `importFile`, also while the vault is locked: the file becomes one of class complete at the next unlock. Nothing
+  /// that is there is replaced. Asks the gate for `import`.
+  @discardableResult
+  public func deposit(
+    _ source: ImportSource, to path: VaultPath, control: TransferControl = TransferControl()
+  ) throws -> FileAttributes {
+    try gate.check(.owner, .import, file: nil)
+    return try ContainerError.catching { try vault.deposit(source, to: path, control: control) }
+  }
+
   /// Whether the owner may bring files in at all; throws the refusal. For callers that prepare something first.
   public func checkImport() throws { try gate.check(.owner, .import, file: nil) }
 

@@ -56,8 +56,10 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .tooManyAttributes, .nameCollisions:
       .cannotCreate
     case .newerFormat, .damaged, .olderThanAnchor, .outdatedKeybag: .damaged
-    case .wrongPasscode, .tooManyAttempts, .wiped, .wrongRecoveryKey, .wrongEscrowKey, .deviceSecretMissing: .refused
-    case .inUse: .tryAgain
+    case .wrongPasscode, .tooManyAttempts, .wiped, .wrongRecoveryKey, .wrongEscrowKey, .deviceSecretMissing,
+      .locked:
+      .refused
+    case .inUse, .busy: .tryAgain
     case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
       .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage

@@ -10,4 +10,9 @@ public enum AllocatorTuning {
   /// four MiB more at the peak. And each area keeps what one phase of the work freed until another happens to use it, so
   /// there are two, however many threads there are.
   public static func keepFreedBlocks() { coffer_keep_freed_memory(1 << 20, 400 << 10, 2) }
+
+  /// From here on the allocator writes over what is freed, so that what the language and its libraries copied of a secret
+  /// does not stay. Before any secret is in memory. The C library leaves out blocks of up to a KiB that a thread keeps
+  /// for itself: keys are in ``SecretBytes`` or in types that clear themselves.
+  public static func overwriteFreedBlocks() { coffer_overwrite_freed_memory(0x5a) }
 }

@@ -17,6 +17,26 @@ public enum ProcessHardening {
     guard coffer_forbid_core_dumps() == 0 else { throw .last("prctl") }
   }
 
+  /// Whether core dumps and debuggers of the same user are off, as the system has it.
+  public static var isWithoutCoreDumps: Bool { coffer_is_without_core_dumps() != 0 }
+
+  /// Keeps all memory of the process out of swap, also what it takes later; whether the system allows it.
+  ///
+  /// A limit that is lower than what a process may come to need would make it fail in the midst of its work, so only a
+  /// process without a limit does it. Without it, ``SecretBytes`` are locked one by one.
+  public static func keepOutOfSwap() -> Bool {
+    var limit = rlimit()
+    guard coffer_locked_memory_limit(&limit) == 0 else { return false }
+    // With a limit of nothing only a privileged process, which no limit binds, may lock at all.
+    let isLimited = limit.rlim_cur != rlim_t.max
+    if isLimited {
+      var none = rlimit(rlim_cur: 0, rlim_max: limit.rlim_max)
+      guard coffer_set_locked_memory_limit(&none) == 0 else { return false }
+    }
+    defer { if isLimited { _ = coffer_set_locked_memory_limit(&limit) } }
+    return coffer_lock_memory() == 0
+  }
+
   /// Whose files this process makes.
   public static var userID: UInt32 { geteuid() }
 

@@ -13,21 +13,23 @@ struct CofferCommand: AsyncParsableCommand {
 
       The vault is --vault, else COFFER_VAULT. Exit codes: 0 done, 64 usage, 65 damaged or tampered data, 66 no such
       file, 69 server unavailable, 70 internal, 73 cannot create, 74 input or output, 75 try again later, 77 refused
-      (policy, wrong passcode), 130 interrupted.
+      (policy, locked, wrong passcode), 130 interrupted.
       """,
     version: "0.1.0",
     groupedSubcommands: [
       CommandGroup(
         name: "Vault",
         subcommands: [
-          InitCommand.self, InfoCommand.self, PasscodeCommand.self, RecoverCommand.self, WipeCommand.self,
-          VerifyCommand.self, BackupCommand.self, AcceptRestoredCommand.self,
+          InitCommand.self, UnlockCommand.self, LockCommand.self, AgentCommand.self, InfoCommand.self,
+          PasscodeCommand.self, RecoverCommand.self, WipeCommand.self, VerifyCommand.self, BackupCommand.self,
+          AcceptRestoredCommand.self,
         ]),
       CommandGroup(
         name: "Files",
         subcommands: [
           PutCommand.self, GetCommand.self, CatCommand.self, ListCommand.self, StatCommand.self,
-          MakeDirectoryCommand.self, MoveCommand.self, RemoveCommand.self, ImportCommand.self, ExportCommand.self,
+          MakeDirectoryCommand.self, MoveCommand.self, RemoveCommand.self, ProtectCommand.self, ImportCommand.self,
+          ExportCommand.self,
         ]),
       CommandGroup(
         name: "Company",
@@ -41,8 +43,17 @@ struct CofferCommand: AsyncParsableCommand {
     do {
       try ProcessHardening.apply()
       AllocatorTuning.keepFreedBlocks()
+      AllocatorTuning.overwriteFreedBlocks()
       try Arguments.requireUTF8()
       var command = try parseAsRoot()
+      if let served = command as? any ServedCommand, let end = try AgentClient.run(served) {
+        switch end {
+        case .exit(let code): throw ExitCode(code)
+        case .signal(let number):
+          SignalRelay.endProcess(by: number)
+          throw ExitCode(128 + number)
+        }
+      }
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {

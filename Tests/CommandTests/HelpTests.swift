@@ -4,9 +4,10 @@ import Testing
 /// What a person meets who asks for help or mistypes, and what a script reads.
 @Suite struct HelpTests {
   static let commands: [[String]] = [
-    ["init"], ["info"], ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["verify"], ["backup"],
-    ["accept-restored"], ["put"], ["get"], ["cat"], ["ls"], ["stat"],
-    ["mkdir"], ["mv"], ["rm"], ["import"], ["export"], ["enroll"], ["policy"],
+    ["init"], ["unlock"], ["lock"], ["agent"], ["agent", "status"], ["agent", "stop"], ["agent", "run"], ["info"],
+    ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["verify"], ["backup"], ["accept-restored"],
+    ["put"], ["get"], ["cat"], ["ls"], ["stat"], ["mkdir"], ["mv"], ["rm"], ["protect"], ["import"], ["export"],
+    ["enroll"], ["policy"],
     ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
     ["app", "install"], ["app", "list"], ["app", "remove"], ["share"],
   ]
@@ -25,7 +26,7 @@ import Testing
       #expect(help.output.contains("\nUSAGE:") || help.output.hasPrefix("USAGE:"), "\(command)")
     }
     // What the help of a command lists below it is in the table above, so that a new command is tried, too.
-    for parent in [[], ["app"], ["policy"], ["escrow"]] {
+    for parent in [[], ["agent"], ["app"], ["policy"], ["escrow"]] {
       let output = try desk.run("coffer", parent + ["--help"]).output
       let listed = output.split(separator: "\n").filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
         .compactMap { $0.split(separator: " ").first.map(String.init) }
@@ -46,6 +47,8 @@ import Testing
     ["accept-restored", "/a"], ["wipe", "now"], ["passcode", "new"], ["escrow", "keygen"],
     ["recover", "--recovery-key-file", "a", "--escrow-key-file", "b"],
     ["import", "a", "/a"], ["export", "/a", "a"], ["import", "--rncryptor", "a"],
+    ["protect", "/a"], ["protect", "/a", "high"], ["unlock", "--grace", "-1"],
+    ["agent", "end"],
   ])
   func `wrong usage is told as such`(arguments: [String]) throws {
     let outcome = try desk.run("coffer", arguments)

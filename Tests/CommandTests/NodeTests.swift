@@ -35,7 +35,9 @@ import Testing
   @Test func `listings show kind, target, owner, links and times`() throws {
     let lines = try desk.done("ls", "-lR").output.split(separator: "\n").map(String.init)
     #expect(lines.map { $0.prefix(1) } == ["p", "-", "d", "-", "s", "-", "l", "l"].map { $0[...] })
-    #expect(lines[1].hasPrefix("- 04755 2 12:34         100000 1969-12-31T23:59:59Z file"))
+    #expect(
+      lines[1].hasPrefix(
+        "- 04755 2 12:34 complete             \(String(repeating: " ", count: 8))100000 1969-12-31T23:59:59Z file"))
     #expect(lines[3].hasPrefix("- 04755 2 12:34 ") && lines[3].hasSuffix(" folder/again"))
     #expect(lines[6].hasSuffix(" to-file -> file") && lines[7].hasSuffix(" to-folder -> /folder"))
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #if defined(__linux__)
 #include <spawn.h>
@@ -23,6 +24,40 @@ int coffer_sync(int descriptor);
 
 /// Keeps this process's memory out of core dumps and away from debuggers of the same user.
 int coffer_forbid_core_dumps(void);
+
+/// Whether both are in force: no core file, and no debugger of the same user.
+int coffer_is_without_core_dumps(void);
+
+/// getrlimit(2) and setrlimit(2) of RLIMIT_MEMLOCK.
+int coffer_locked_memory_limit(struct rlimit *limit);
+int coffer_set_locked_memory_limit(const struct rlimit *limit);
+
+/// Locks all memory of the process, now and in future, as far as it is used (mlockall).
+int coffer_lock_memory(void);
+
+/// Gives the calling thread, and no other, a current directory of its own (unshare and fchdir on Linux).
+int coffer_enter_directory(int directory);
+
+/// The user at the other end of a connected local socket, or the one that listens there, as the system knows it.
+int coffer_peer_user(int socket, uid_t *user);
+
+/// What poll(2) tells of a stream whose other end will write no more.
+short coffer_hang_up_event(void);
+
+/// bind(2) and connect(2) of a local socket at a path; ENAMETOOLONG where an address cannot hold it.
+int coffer_bind_local(int socket, const char *path);
+int coffer_connect_local(int socket, const char *path);
+
+/// Descriptors in one message at most.
+#define COFFER_DESCRIPTOR_LIMIT 8
+
+/// sendmsg(2) and recvmsg(2) with descriptors (SCM_RIGHTS). A sender whose peer is gone gets EPIPE and no signal. What
+/// is received is closed on exec; more than the limit is closed, and the call fails with EMSGSIZE.
+ssize_t coffer_send(int socket, const void *bytes, size_t count, const int *descriptors, int descriptor_count);
+ssize_t coffer_receive(int socket, void *bytes, size_t count, int waits, int *descriptors, int *descriptor_count);
+
+/// Lets the allocator write over what is freed (M_PERTURB); nothing elsewhere.
+void coffer_overwrite_freed_memory(int value);
 
 /// Lets the allocator keep this many freed bytes at the end of each of its areas (M_TRIM_THRESHOLD), and take buffers of
 /// up to `largest` bytes from there instead of mapping each (M_MMAP_THRESHOLD), from so many areas (M_ARENA_MAX); nothing
@@ -52,6 +87,9 @@ int coffer_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 #if defined(__linux__)
 /// pidfd_open(2): a descriptor that becomes readable when the process ends.
 int coffer_pidfd_open(pid_t process);
+
+/// POSIX_SPAWN_SETSID.
+short coffer_spawn_new_session(void);
 
 /// posix_spawn_file_actions_addclosefrom_np and posix_spawn_file_actions_addchdir_np.
 int coffer_spawn_close_from(posix_spawn_file_actions_t *actions, int first);

@@ -32,7 +32,7 @@ struct EnrollCommand: AsyncParsableCommand {
   func run() async throws {
     let pinned = try pinCertificate.map { try FileSystem().openNamed($0).contents(limit: 64 << 10) }
     let container = try options.open()
-    defer { try? container.close() }
+    defer { try? options.giveBack(container) }
     // Asked before the code is spent.
     guard case .notEnrolled = container.enrolment else {
       throw Failure.cannotCreate("this vault belongs to a company already")
@@ -42,7 +42,7 @@ struct EnrollCommand: AsyncParsableCommand {
     }
     let (enrolment, key) = try await PolicyClient().enroll(url: url, code: code, pinnedCertificate: pinned)
     try container.enrol(enrolment, deviceKey: key)
-    try container.close()
+    try options.giveBack(container)
     try PolicyDescription(enrolment).show(json: options.json)
   }
 }

@@ -31,12 +31,12 @@ struct PolicyRefreshCommand: AsyncParsableCommand {
 
   func run() async throws {
     let container = try options.open()
-    defer { try? container.close() }
+    defer { try? options.giveBack(container) }
     let held: Enrolment
     if case .outdated(let older) = container.enrolment { held = older } else { held = try container.presentEnrolment() }
     let enrolment = try await PolicyClient().refresh(held, deviceKey: container.deviceKey())
     try container.update(enrolment)
-    try container.close()
+    try options.giveBack(container)
     try PolicyDescription(enrolment).show(json: options.json)
   }
 }

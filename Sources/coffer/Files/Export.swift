@@ -127,6 +127,6 @@ final class Export {
     let copy = try container.openForSaving(path)
     let transfer = Transfer(total: copy.attributes.byteCount)
     defer { transfer.end() }
-    try form.write(copy, to: .standardOutput, isSeekable: false, control: transfer.control)
+    try form.write(copy, to: Session.present.output, isSeekable: false, control: transfer.control)
   }
 }

@@ -28,7 +28,7 @@ struct ImportCommand: ParsableCommand {
 
   func run() throws {
     // What cannot be read is said before anyone is asked for a passcode.
-    let stream = try source == "-" ? OwnedDescriptor.standardInput : open()
+    let stream = try source == "-" ? Session.present.input : open()
     let status = source == "-" ? nil : try stream.status()
     let secret = try rncryptor.secret(isNew: false, beside: options)
     let (path, attributes) = try options.withContainer { container in

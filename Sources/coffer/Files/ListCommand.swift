@@ -10,7 +10,9 @@ struct ListCommand: ParsableCommand {
 
   @OptionGroup var options: GlobalOptions
 
-  @Flag(name: .customShort("l"), help: "Kind, permissions, names, owner, size, time of change, and where links point.")
+  @Flag(
+    name: .customShort("l"),
+    help: "Kind, permissions, names, owner, protection class, size, time of change, and where links point.")
   var long = false
 
   @Flag(name: .customShort("R"), help: "Folders with everything in them.")
@@ -165,13 +167,7 @@ struct ItemDescription: Encodable {
     changed = item.attributes.changed.text(nanoseconds: true)
     accessed = item.attributes.accessed.text(nanoseconds: true)
     created = item.attributes.created.text(nanoseconds: true)
-    protection =
-      switch item.attributes.protection {
-      case .complete: "complete"
-      case .completeUnlessOpen: "complete-unless-open"
-      case .untilFirstUnlock: "until-first-unlock"
-      case .none: "none"
-      }
+    protection = item.attributes.protection.name
   }
 
 }
@@ -189,7 +185,10 @@ extension Item {
       case .fifo: "p"
       case .socket: "s"
       }
+    let hasClass = attributes.kind == .file || attributes.kind == .directory
+    let name = hasClass ? attributes.protection.name : "-"
+    let protection = name + String(repeating: " ", count: max(0, 20 - name.count))
     return "\(letter) 0\(String(attributes.permissions, radix: 8)) \(attributes.linkCount) \(attributes.owner.user):"
-      + "\(attributes.owner.group) \(padded) \(attributes.modified.text()) "
+      + "\(attributes.owner.group) \(protection) \(padded) \(attributes.modified.text()) "
   }
 }

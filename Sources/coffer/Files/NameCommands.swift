@@ -69,9 +69,10 @@ struct RemoveCommand: ParsableCommand {
     let paths = try self.paths.map { try VaultPath(argument: $0) }
     try options.withContainer { container in
       Interrupts.catchFromHere()
+      let interrupts = Interrupts.present
       for path in paths {
         if recursive {
-          try container.removeRecursively(path, control: TransferControl(isCancelled: { Interrupts.wasInterrupted }))
+          try container.removeRecursively(path, control: TransferControl(isCancelled: { interrupts.isRaised }))
           continue
         }
         guard try container.attributes(at: path).kind != .directory else {

@@ -12,7 +12,7 @@ struct PutCommand: ParsableCommand {
         tar c src | coffer put - /src.tar
         coffer put -r photos /
 
-      A file that has the name already is replaced when the new one is complete. An interrupted put leaves nothing of
+      A file that has the name already is replaced when the new one is complete; with --deposit nothing is replaced. An interrupted put leaves nothing of
       the file, or of the new folder, that it was storing.
       """)
 
@@ -20,6 +20,9 @@ struct PutCommand: ParsableCommand {
 
   @Flag(name: .shortAndLong, help: "Folders with everything in them.")
   var recursive = false
+
+  @Flag(help: "Store also while the vault is locked: such files are protected fully from the next unlock on.")
+  var deposit = false
 
   @Argument(
     help: ArgumentHelp(
@@ -48,7 +51,7 @@ struct PutCommand: ParsableCommand {
       try container.checkImport()
       let place = try VaultDestination(destination, in: container)
       guard place.isFolder || sources.count == 1 else { throw VaultDestination.notAFolder }
-      let tree = TreeImport(container: container)
+      let tree = TreeImport(container: container, isDeposit: deposit)
       for source in sources {
         let target = try place.target(for: source)
         if source == "-" {

@@ -5,15 +5,20 @@ internal import CofferSystem
 /// Stores files and folders of the system in a container.
 final class TreeImport {
   private let container: Container
+  private let isDeposit: Bool
   private let files = FileSystem()
   /// Fifos, devices and the like that were passed over.
   private(set) var skipped = 0
 
-  init(container: Container) { self.container = container }
+  /// - Parameter isDeposit: files are stored also while the vault is locked, and replace nothing.
+  init(container: Container, isDeposit: Bool = false) {
+    self.container = container
+    self.isDeposit = isDeposit
+  }
 
   func storeStandardInput(at path: VaultPath) throws {
     let source = ImportSource(
-      descriptor: .standardInput, byteCount: nil, permissions: 0o600, modified: nil)
+      descriptor: Session.present.input, byteCount: nil, permissions: 0o600, modified: nil)
     try transfer(source, to: path)
   }
 
@@ -80,8 +85,12 @@ final class TreeImport {
   }
 
   private func transfer(_ source: ImportSource, to path: VaultPath) throws {
-    let transfer = Transfer(total: source.byteCount)
+    let transfer = Transfer(total: source.byteCount, stream: source.byteCount == nil ? source.descriptor : nil)
     defer { transfer.end() }
-    try container.importFile(source, to: path, replacing: true, control: transfer.control)
+    if isDeposit {
+      try container.deposit(source, to: path, control: transfer.control)
+    } else {
+      try container.importFile(source, to: path, replacing: true, control: transfer.control)
+    }
   }
 }

@@ -5,7 +5,6 @@ internal import CofferCrypto
 internal import CofferFiles
 internal import CofferKeys
 internal import CofferSystem
-internal import Foundation
 
 /// A failure of a command, with its exit code from the contract in Documentation/CommandLine.md.
 struct Failure: Error {
@@ -20,11 +19,11 @@ struct Failure: Error {
   /// errors (a wrong option, --help) pass through: they have a text and a code.
   static func reported(_ error: any Error) -> any Error {
     guard let failure = Failure(error) else { return error }
-    FileHandle.standardError.write(Data("coffer: \(failure.text)\n".utf8))
+    Output.note(failure.text)
     return ExitCode(failure.code)
   }
 
-  private init?(_ error: any Error) {
+  init?(_ error: any Error) {
     switch error {
     case let error as Failure: self = error
     case let error as ContainerError: self.init(code: Self.code(error.category), text: error.description)

@@ -28,9 +28,22 @@ struct GlobalOptions: ParsableArguments {
     }
   }
 
-  private var keyStorePath: String {
+  var keyStorePath: String {
     keyStore ?? Environment["COFFER_KEY_STORE"]
       ?? Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/keys"
+  }
+
+  /// The same, wherever the process goes.
+  var absolute: GlobalOptions {
+    get throws {
+      func absolute(_ path: String) -> String {
+        path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+      }
+      var options = self
+      options.vault = absolute(try vaultPath)
+      options.keyStore = absolute(keyStorePath)
+      return options
+    }
   }
 
   var keys: FileKeyStore { FileKeyStore(path: keyStorePath) }
@@ -68,9 +81,16 @@ struct GlobalOptions: ParsableArguments {
     return false
   }
 
-  /// Opens the vault, asking for the passcode.
+  /// Opens the vault, asking for the passcode; or takes the one that the agent holds. End with `giveBack`.
   func open() throws -> Container {
-    let container = try open(passcode: { try TypedSecret.passcode.existing(passcodeFile) })
+    let container: Container
+    if let opened = Session.present.container {
+      // Nobody asks for it, but it is not the beginning of what is to be stored either.
+      if passcodeFile == "-" { _ = try TypedSecret.passcode.existing(passcodeFile) }
+      container = opened
+    } else {
+      container = try open(passcode: { try TypedSecret.passcode.existing(passcodeFile) })
+    }
     if container.isReadOnly {
       Output.note(
         "the vault is older than the newest state this device has seen, or a copy that went another way. A restored "
@@ -81,9 +101,14 @@ struct GlobalOptions: ParsableArguments {
   }
 
   func open(passcode: () throws -> SecretBytes, acceptingOlderState: Bool = false) throws -> Container {
-    try Container.open(
-      at: vaultPath, keyStore: keys, passcode: passcode, sniffer: ContentTypeHelper(),
-      acceptingOlderState: acceptingOlderState)
+    do {
+      return try Container.open(
+        at: vaultPath, keyStore: keys, passcode: passcode, sniffer: ContentTypeHelper(),
+        acceptingOlderState: acceptingOlderState)
+    } catch let error as ContainerError where error.category == .tryAgain {
+      guard try AgentClient.connect(self)?.status() != nil else { throw error }
+      throw Failure(code: 75, text: "the vault's agent has it open; end that first: coffer agent stop")
+    }
   }
 
   /// Opens the vault, runs `body`, and makes what it did durable.
@@ -91,14 +116,20 @@ struct GlobalOptions: ParsableArguments {
     let container = try open()
     do {
       let result = try body(container)
-      try container.close()
+      try giveBack(container)
       if let warning = container.warning { Output.note(warning) }
       return result
     } catch {
       // What was done before the failure stays done; the failure is what the person must hear of.
-      try? container.close()
+      try? giveBack(container)
       throw error
     }
+  }
+
+  /// Makes what was done durable, and ends the use of the vault, which the agent keeps open.
+  func giveBack(_ container: Container) throws {
+    guard Session.present.container != nil else { return try container.close() }
+    if !container.isReadOnly { try container.commit() }
   }
 }
 
@@ -106,7 +137,15 @@ struct GlobalOptions: ParsableArguments {
 enum Environment {
   /// The value, or nil where it is not set or empty.
   static subscript(_ name: String) -> String? {
-    ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    Session.present.variable(name).flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// Those that a command or the agent takes something from, with what the system's linker needs to start a program.
+  static var relevant: [String: String] {
+    ProcessInfo.processInfo.environment.filter { name, _ in
+      name.hasPrefix("COFFER_") || name.hasPrefix("XDG_")
+        || ["HOME", "TMPDIR", "TZ", "LANG", "LD_LIBRARY_PATH"].contains(name)
+    }
   }
 
   /// A folder of the XDG base directories.

@@ -4,18 +4,16 @@ internal import Synchronization
 
 /// Results go to standard output, everything else to standard error.
 enum Output {
-  private static let failure = Mutex<SystemError?>(nil)
-
   /// Throws where a result could not be written, so that a full disk is not taken for success.
   static func finish() throws {
-    if let error = failure.withLock({ $0 }) { throw error }
+    if let error = Session.present.outputFailure.withLock({ $0 }) { throw error }
   }
 
   static func line(_ text: String) { write(Array(text.utf8) + [10]) }
 
   /// A line that holds a name: bytes as they are for a program, with control characters made visible for a person.
   static func name(_ prefix: String = "", _ name: [UInt8], suffix: String = "") {
-    let isTerminal = OwnedDescriptor.standardOutput.isTerminal
+    let isTerminal = Session.present.output.isTerminal
     write(Array(prefix.utf8) + (isTerminal ? visible(name) : name) + Array(suffix.utf8) + [10])
   }
 
@@ -26,7 +24,13 @@ enum Output {
   }
 
   /// Something the person should know beside the result.
-  static func note(_ text: String) { FileHandle.standardError.write(Data("coffer: \(text)\n".utf8)) }
+  static func note(_ text: String) { error("coffer: \(text)\n") }
+
+  /// Text for standard error as it is. Whether it can be written changes nothing.
+  static func error(_ text: String) { try? Session.present.errors.writeAll(Array(text.utf8)) }
+
+  /// Text for standard output as it is.
+  static func text(_ text: String) { write(Array(text.utf8)) }
 
   /// A name cannot steer the terminal that shows it.
   private static func visible(_ name: [UInt8]) -> [UInt8] {
@@ -39,10 +43,11 @@ enum Output {
   }
 
   private static func write(_ bytes: [UInt8]) {
+    let session = Session.present
     do {
-      try OwnedDescriptor.standardOutput.writeAll(bytes)
+      try session.output.writeAll(bytes)
     } catch {
-      failure.withLock { $0 = error }
+      session.outputFailure.withLock { $0 = error }
     }
   }
 }

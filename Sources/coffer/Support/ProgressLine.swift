@@ -1,12 +1,15 @@
-internal import Foundation
+internal import CofferSystem
 internal import Synchronization
 
 /// One line of the terminal that says how far a long operation is: from its second second on, ten times a second, and
 /// only where standard error is a terminal.
 final class ProgressLine: Sendable {
-  private let isShown = isatty(STDERR_FILENO) == 1
+  private let output = Session.present.errors
+  private let isShown: Bool
   private let start = ContinuousClock.now
   private let lastShown = Mutex<ContinuousClock.Instant?>(nil)
+
+  init() { isShown = output.isTerminal }
 
   func show(_ text: () -> String) {
     guard isShown else { return }
@@ -17,12 +20,12 @@ final class ProgressLine: Sendable {
       last = now
       return true
     }
-    if isDue { FileHandle.standardError.write(Data("\r\(text())\u{1b}[K".utf8)) }
+    if isDue { try? output.writeAll(Array("\r\(text())\u{1b}[K".utf8)) }
   }
 
   /// Takes the line away.
   func end() {
-    if lastShown.withLock({ $0 != nil }) { FileHandle.standardError.write(Data("\r\u{1b}[K".utf8)) }
+    if lastShown.withLock({ $0 != nil }) { try? output.writeAll(Array("\r\u{1b}[K".utf8)) }
   }
 
   /// `part` of the whole, as a bar and in per cent.

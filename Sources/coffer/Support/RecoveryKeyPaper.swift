@@ -42,8 +42,8 @@ struct RecoveryKeyPaper {
         + "again. Write it down, and keep it apart from both:")
     if try Terminal.show(key.text) { return }
     // No terminal: whoever ran this reads its messages.
-    try OwnedDescriptor.standardError.writeAll(key.text)
-    try OwnedDescriptor.standardError.writeAll(Array("\n".utf8))
+    try Session.present.errors.writeAll(key.text)
+    try Session.present.errors.writeAll(Array("\n".utf8))
   }
 }
 

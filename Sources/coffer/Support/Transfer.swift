@@ -1,19 +1,34 @@
 internal import CofferFiles
+internal import CofferSystem
 internal import Foundation
 internal import Synchronization
 
 /// A transfer of bytes as a person sees it: a bar, and an interrupt that ends it cleanly.
 final class Transfer: Sendable {
   private let total: UInt64?
+  private let stream: OwnedDescriptor?
+  private let session = Session.present
   private let line = ProgressLine()
   private let done = Atomic<UInt64>(0)
 
-  /// - Parameter total: bytes, where they are known.
-  init(total: UInt64?) { self.total = total }
+  /// - Parameters:
+  ///   - total: bytes, where they are known.
+  ///   - stream: what is read, where only its end tells that it is whole.
+  init(total: UInt64?, stream: OwnedDescriptor? = nil) {
+    self.total = total
+    self.stream = stream
+  }
 
   var control: TransferControl {
-    TransferControl(
-      progress: { self.add($0) }, isCancelled: { Interrupts.wasInterrupted })
+    TransferControl(progress: { self.add($0) }, isCancelled: { self.isCancelled })
+  }
+
+  /// An interrupt that ends the program which writes to the stream reaches the command as well, but through the agent it
+  /// may come later than the stream's end. So that a part is not taken for the whole, the client is asked then.
+  private var isCancelled: Bool {
+    if session.interrupts.isRaised { return true }
+    guard let stream, stream.isHungUp else { return false }
+    return !session.confirmPresence()
   }
 
   private func add(_ count: Int) {

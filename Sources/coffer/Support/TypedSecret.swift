@@ -45,7 +45,7 @@ struct TypedSecret {
 
   /// The file's first line: what stands before its end, without the line break.
   private func read(_ file: String) throws -> SecretBytes {
-    let descriptor = file == "-" ? OwnedDescriptor.standardInput : try FileSystem().openNamed(file)
+    let descriptor = file == "-" ? Session.present.input : try FileSystem().openNamed(file)
     var bytes = [UInt8](repeating: 0, count: Self.limit + 1)
     defer { bytes.withUnsafeMutableBytes { overwrite($0) } }
     // A byte at a time: what follows the line on standard input is not the secret's, and may be a file's content.

@@ -27,11 +27,12 @@ struct VerifyCommand: ParsableCommand {
   func run() throws {
     let report = try options.withContainer { container in
       Interrupts.catchFromHere()
+      let interrupts = Interrupts.present
       let line = ProgressLine()
       defer { line.end() }
       let report = try container.verify(
         isDeep: deep, progress: { progress in line.show { Self.text(progress) } },
-        isCancelled: { Interrupts.wasInterrupted })
+        isCancelled: { interrupts.isRaised })
       line.end()
       let findings = Findings(report, isDeep: deep, withNames: names, in: container)
       if options.json { try Output.json(findings) } else { findings.show() }

@@ -1,0 +1,87 @@
+internal import CofferContainer
+internal import CofferSystem
+internal import Foundation
+
+/// A connection to the agent that holds the vault which a command means.
+struct AgentClient {
+  private let socket: LocalSocket
+  private let folder: FolderIdentity
+
+  /// Nil where no agent listens for a vault of this id, or there is no vault at all: the command then does what it does
+  /// without one.
+  static func connect(_ options: GlobalOptions) throws -> AgentClient? {
+    let path = try options.vaultPath
+    guard let id = Container.statedID(at: path), let place = try AgentPlace.of(id), let socket = try place.connect()
+    else { return nil }
+    return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
+  }
+
+  // MARK: Commands
+
+  /// How the agent ended a command.
+  enum End {
+    case exit(Int32)
+    /// As a program that this signal ends.
+    case signal(Int32)
+  }
+
+  /// Lets the agent run this process's command; nil where no agent does, and nothing was done.
+  static func run(_ command: any ServedCommand) throws -> End? {
+    guard let client = try connect(command.options) else { return nil }
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    let request = AgentRequest(.run(arguments: arguments, environment: Environment.relevant), of: client.folder)
+    let here = try FileSystem().open(".", .directory)
+    guard client.send(request, [.standardInput, .standardOutput, .standardError, here]) else { return nil }
+    var isAccepted = false
+    while let answer = try AgentAnswer.receive(from: client.socket) {
+      switch answer {
+      case .accepted:
+        isAccepted = true
+        SignalRelay.start([SignalRelay.interrupt, SignalRelay.termination], to: client.socket.descriptor)
+      case .ping: try? client.socket.send([0])
+      case .end(let signal): return .signal(Int32(signal))
+      case .exit(let code, let brokenPipe): return brokenPipe ? .signal(SignalRelay.brokenPipe) : .exit(code)
+      case .notServed, .outcome: return nil
+      }
+    }
+    guard isAccepted else { return nil }
+    throw Failure(code: 75, text: "the agent ended before the command did; see what was done, and try again")
+  }
+
+  // MARK: Requests
+
+  /// Nil where the agent holds another copy of the vault, or has just ended.
+  func request(_ body: AgentRequest.Body) throws -> String? {
+    guard send(AgentRequest(body, of: folder)) else { return nil }
+    guard let answer = try AgentAnswer.receive(from: socket) else { return nil }
+    guard case .outcome(let code, let text) = answer else { return nil }
+    guard code == 0 else { throw Failure(code: code, text: text) }
+    return text
+  }
+
+  func status(untilLocked: Bool = false) throws -> AgentStatus? {
+    try request(.status(untilLocked: untilLocked)).map {
+      try JSONDecoder().decode(AgentStatus.self, from: Data($0.utf8))
+    }
+  }
+
+  /// Lets the agent, where there is one, give the vault back and end: for what must have the vault to itself. What it did
+  /// is committed, and the vault's lock is free when it returns. `false` where there was none.
+  @discardableResult
+  static func stopAgent(of options: GlobalOptions) throws -> Bool {
+    guard let client = try connect(options) else { return false }
+    return try client.request(.stop) != nil
+  }
+
+  /// `false` where the agent has gone.
+  private func send(_ request: AgentRequest, _ descriptors: [OwnedDescriptor] = []) -> Bool {
+    request.message.withUnsafeBytes { bytes in
+      do {
+        try socket.send(bytes, descriptors: descriptors)
+        return true
+      } catch {
+        return false
+      }
+    }
+  }
+}

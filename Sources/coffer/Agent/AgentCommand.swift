@@ -1,0 +1,86 @@
+internal import ArgumentParser
+internal import CofferSystem
+
+struct AgentCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "agent", abstract: "The process that holds an open vault: what it does, and ending it.",
+    discussion: "Examples:\n  coffer agent status\n  coffer agent stop",
+    subcommands: [AgentStatusCommand.self, AgentStopCommand.self, AgentRunCommand.self])
+}
+
+struct AgentStatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Shows whether an agent holds the vault, and how.",
+    discussion: "Example:\n  coffer agent status --json")
+
+  @OptionGroup var options: GlobalOptions
+
+  @Flag(help: "Wait until the vault is locked, and its keys are gone.")
+  var untilLocked = false
+
+  func run() throws {
+    guard let status = try AgentClient.connect(options)?.status(untilLocked: untilLocked) else {
+      if options.json { return try Output.json(["running": false]) }
+      return Output.line("no agent holds this vault: each command opens it by itself")
+    }
+    if options.json { return try Output.json(status) }
+    Output.line("process    \(status.process)")
+    Output.line("vault      \(status.vaultID)\(status.readOnly ? ", read only" : "")")
+    Output.line("state      \(status.state.rawValue) since \(status.since)")
+    let idle =
+      status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes without a command" : "never"
+    Output.line("locks      \(idle); what is at work then has \(status.graceSeconds.plain) seconds")
+    Output.line("commands   \(status.commands) running")
+    Output.line("swap       \(status.memoryLocked ? "all memory is kept out of it" : "only keys are kept out of it")")
+    Output.line("dumps      \(status.coreDumpsOff ? "no core dumps, no debuggers" : "core dumps are possible")")
+  }
+}
+
+struct AgentStopCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "stop", abstract: "Ends the agent: what was done is stored, and no key stays.",
+    discussion: """
+      Example:
+        coffer agent stop
+
+      Commands that are running are interrupted. When it returns, the vault can be opened by others.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+
+  func run() throws {
+    let wasRunning = try AgentClient.stopAgent(of: options)
+    if options.json { return try Output.json(["wasRunning": wasRunning]) }
+    Output.line(wasRunning ? "the agent has ended" : "no agent holds this vault")
+  }
+}
+
+struct AgentRunCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "run", abstract: "Is the agent, for those who start it themselves, such as a service manager.",
+    discussion: """
+      Example:
+        coffer agent run --vault ~/Files.coffer --passcode-file /run/secrets/passcode
+
+      Prints a line when commands find it. SIGTERM and SIGINT end it, SIGHUP and SIGUSR1 lock the vault at once.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var settings: AgentSettings
+
+  @Flag(help: .hidden)
+  var background = false
+
+  func run() throws {
+    try AgentProcess(options: options, settings: settings)
+      .run(passcode: { try TypedSecret.passcode.existing(options.passcodeFile) }, didStart: didStart)
+  }
+
+  private func didStart() throws {
+    Output.line("ready")
+    guard background else { return }
+    // Whoever started it waits no longer, and goes.
+    let nothing = try FileSystem().open("/dev/null", .readWrite)
+    for standard in [OwnedDescriptor.standardInput, .standardOutput, .standardError] { try nothing.replace(standard) }
+  }
+}

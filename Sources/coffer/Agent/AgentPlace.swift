@@ -1,0 +1,83 @@
+internal import CofferKeys
+internal import CofferSystem
+
+/// Where the agent of a vault is found: a socket in a folder that only this user may enter.
+struct AgentPlace {
+  private let path: String
+  private let folder: OwnedDescriptor
+  private let name: String
+  private let files = FileSystem()
+
+  /// `$XDG_RUNTIME_DIR/coffer`, which the system empties when the user's last session ends; where it is not set, a folder
+  /// beside the key stores.
+  private static var folderPath: String {
+    if let runtime = Environment["XDG_RUNTIME_DIR"] { return runtime + "/coffer" }
+    return Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
+  }
+
+  /// The place of a vault's agent; nil where there is no folder of agents yet, unless it is to be made.
+  ///
+  /// Throws where the folder is not this user's alone: whoever can write there could put another socket in its place.
+  static func of(_ vault: VaultID, making: Bool = false) throws -> AgentPlace? {
+    let (files, path) = (FileSystem(), folderPath)
+    guard path.hasPrefix("/") else { throw Failure.usage("XDG_RUNTIME_DIR and XDG_STATE_HOME must be absolute paths") }
+    if making { try files.makeDirectories(path) }
+    guard let found = try files.status(of: path) else { return nil }
+    let folder = found.kind == .directory ? try files.open(path, [.directory, .noFollow]) : nil
+    guard let folder, case let status = try folder.status(), status.owner == ProcessHardening.userID,
+      status.permissions & 0o077 == 0
+    else {
+      throw Failure(
+        code: 77, text: "the folder of agents (coffer in XDG_RUNTIME_DIR) is not yours alone; remove it, or chmod 700")
+    }
+    return AgentPlace(path: path, folder: folder, name: vault.description)
+  }
+
+  /// A connection to the agent; nil where none listens. Throws where another user's process does.
+  func connect() throws -> LocalSocket? {
+    guard let socket = try LocalSocket.connect(name + ".sock", in: folder, path: path) else { return nil }
+    guard try socket.peer() == ProcessHardening.userID else {
+      throw Failure(code: 77, text: "the process that listens at the agent's socket is another user's")
+    }
+    return socket
+  }
+
+  /// Listens. What an agent that was killed left is replaced; the caller holds ``takeName()``.
+  func listen() throws -> LocalSocket {
+    try files.unlink(name + ".sock", in: folder)
+    return try LocalSocket.listen(name + ".sock", in: folder, path: path)
+  }
+
+  /// From here on nobody finds the agent.
+  func remove() { _ = try? files.unlink(name + ".sock", in: folder) }
+
+  /// What an agent holds as long as it lives, so that only one listens for vaults of one id; nil where another has it.
+  func takeName() throws -> OwnedDescriptor? {
+    let lock = try files.open(name + ".lock", [.readWrite, .create, .noFollow], in: folder)
+    return try lock.lockExclusively() ? lock : nil
+  }
+
+  /// What starts an agent, so that of two that do at the same moment one finds the other's: waits for its turn.
+  func takeStart() throws -> OwnedDescriptor {
+    let lock = try files.open(name + ".start", [.readWrite, .create, .noFollow], in: folder)
+    try lock.waitForExclusiveLock()
+    return lock
+  }
+}
+
+/// A vault's folder, however it is named: a copy elsewhere has the same id and is another vault.
+struct FolderIdentity: Hashable, Sendable {
+  let device: UInt64
+  let inode: UInt64
+
+  init(device: UInt64, inode: UInt64) {
+    self.device = device
+    self.inode = inode
+  }
+
+  /// Throws where there is nothing at `path`.
+  init(at path: String) throws {
+    let status = try FileSystem().open(path, .directory).status()
+    self.init(device: status.device, inode: status.inode)
+  }
+}

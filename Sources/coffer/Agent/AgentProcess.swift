@@ -1,0 +1,64 @@
+internal import ArgumentParser
+internal import CofferContainer
+internal import CofferSystem
+internal import Foundation
+
+/// The process that holds the open vault.
+struct AgentProcess {
+  let options: GlobalOptions
+  let settings: AgentSettings
+
+  /// Opens the vault and serves until it is told to end.
+  ///
+  /// - Parameters:
+  ///   - passcode: called once it is known that no other agent holds the vault.
+  ///   - didStart: called when clients find the agent.
+  func run(passcode: () throws -> SecretBytes, didStart: () throws -> Void) throws {
+    // What runs here has its own current folder, so nothing may be relative.
+    let options = try options.absolute
+    // Before the first secret.
+    let memoryLocked = ProcessHardening.keepOutOfSwap()
+    let path = try options.vaultPath
+    guard let id = Container.statedID(at: path), let place = try AgentPlace.of(id, making: true) else {
+      // Says why it is no vault.
+      return try options.open(passcode: passcode).close()
+    }
+    guard let name = try place.takeName() else {
+      throw Failure(code: 75, text: "an agent holds this vault, or a copy of it, already; see coffer agent status")
+    }
+    let container = try options.open(passcode: passcode)
+    let bell = try Bell()
+    let vault = HeldVault(
+      container, identity: try FolderIdentity(at: path), graceSeconds: settings.grace,
+      didChange: { bell.ring(.lockChanged) })
+    let listener = try place.listen()
+    bell.ringForSignals([
+      SignalRelay.termination, SignalRelay.interrupt, SignalRelay.hangUp, SignalRelay.user1,
+    ])
+    let server = AgentServer(
+      vault, listener: listener, bell: bell, idleMinutes: settings.idleLock, memoryLocked: memoryLocked,
+      removeSocket: { place.remove() })
+    try didStart()
+    let answer = try withExtendedLifetime(name) { try server.run() }
+    if case .outcome(let code, let text) = answer, code != 0 { throw Failure(code: code, text: text) }
+  }
+
+  /// Starts this program again as an agent in the background, and returns when clients find it. Its failure is thrown as
+  /// it was told.
+  ///
+  /// The passcode goes through a pipe: what stands in arguments or the environment, others can read.
+  func startInBackground(passcode: SecretBytes) throws {
+    let program = try BackgroundProgram(
+      Bundle.main.executableURL?.path ?? "/proc/self/exe", settings.arguments(for: options),
+      environment: Environment.relevant)
+    // A program that has ended already says why.
+    SignalRelay.ignoreBrokenPipes()
+    try? program.input.writeAll(passcode)
+    try? program.input.writeAll([10])
+    var ready = [UInt8](repeating: 0, count: 1)
+    if try ready.withUnsafeMutableBytes({ try program.output.read(into: $0) }) == 1 { return }
+    let text = String(decoding: (try? program.errors.contents(limit: 64 << 10)) ?? [], as: UTF8.self)
+    Output.error(text)
+    throw ExitCode(program.waitForEnd())
+  }
+}

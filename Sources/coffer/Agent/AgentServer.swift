@@ -1,0 +1,289 @@
+internal import CofferContainer
+internal import CofferKeys
+internal import CofferSystem
+internal import Foundation
+internal import Synchronization
+
+/// The agent's loop: takes connections, reads requests, and hears what clients and signals say. It waits for nothing but
+/// all of them at once; what takes time has a thread of its own.
+final class AgentServer {
+  typealias Instant = ContinuousClock.Instant
+
+  /// Connections at a time; more wait until one ends.
+  static let connectionLimit = 64
+  /// How long a request may take to come in.
+  static let requestTime = Duration.seconds(10)
+  /// How long commands may take to end when the agent shall; their files are then taken back by the next opening.
+  static let endTime = Duration.seconds(5)
+  /// A sleeping machine does not count in poll(2)'s time, but in that of the idle lock: looked at once a minute.
+  private static let longestWait = Duration.seconds(60)
+
+  private let vault: HeldVault
+  private let bell: Bell
+  private let idleMinutes: Double
+  private let memoryLocked: Bool
+  private let now: () -> Instant
+  private let removeSocket: () -> Void
+
+  private var listener: LocalSocket?
+  private var connections: [Int: Connection] = [:]
+  private var nextNumber = 0
+  private var idle: IdleClock
+  /// Set when the agent is to end: until when commands may.
+  private var end: Instant?
+
+  private struct Connection {
+    let link: AgentConnection
+    /// Nil once the request has come.
+    var incoming: (request: IncomingRequest, descriptors: [OwnedDescriptor], deadline: Instant)?
+    var role = Role.none
+    /// A thread works for it.
+    var isBusy = false
+    var hasHungUp = false
+  }
+
+  private enum Role { case none, command, stop, untilLocked }
+
+  init(
+    _ vault: HeldVault, listener: LocalSocket, bell: Bell, idleMinutes: Double, memoryLocked: Bool,
+    now: @escaping () -> Instant = { .now }, removeSocket: @escaping () -> Void
+  ) {
+    self.vault = vault
+    self.listener = listener
+    self.bell = bell
+    self.idleMinutes = idleMinutes
+    self.memoryLocked = memoryLocked
+    self.now = now
+    self.removeSocket = removeSocket
+    idle = IdleClock(limit: idleMinutes > 0 ? .seconds(60 * idleMinutes) : nil, now: now())
+  }
+
+  /// Serves until somebody ends the agent; then the vault is closed. The answer is what came of that.
+  func run() throws -> AgentAnswer {
+    while !isOver { try step(waiting: wait()) }
+    let answer = vault.close()
+    for connection in connections.values where connection.role == .stop { connection.link.send(answer) }
+    return answer
+  }
+
+  private var isOver: Bool { end.map { now() >= $0 || !connections.values.contains(where: \.isBusy) } ?? false }
+
+  private func wait() -> Duration {
+    let now = now()
+    var wait = min(Self.longestWait, idle.remaining(now: now) ?? Self.longestWait)
+    if let end { wait = min(wait, end - now) }
+    for case let incoming? in connections.values.map(\.incoming) { wait = min(wait, incoming.deadline - now) }
+    return max(.zero, wait)
+  }
+
+  /// Waits once, and does what there is to do.
+  func step(waiting time: Duration) throws {
+    var sources: [(descriptor: OwnedDescriptor, number: Int?)] = [(bell.descriptor, nil)]
+    if let listener, connections.count < Self.connectionLimit { sources.append((listener.descriptor, nil)) }
+    for (number, connection) in connections where !connection.hasHungUp {
+      sources.append((connection.link.socket.descriptor, number))
+    }
+    // Rounded up, so that the last part of a millisecond is not spent turning.
+    let milliseconds = Int32(clamping: Int64(time / .milliseconds(1)) + (time > .zero ? 1 : 0))
+    let ready = try Readiness.wait(for: sources.map(\.descriptor), milliseconds: milliseconds)
+    for (source, isReady) in zip(sources, ready) where isReady {
+      if let number = source.number {
+        read(number)
+      } else if source.descriptor === bell.descriptor {
+        hearBell()
+      } else {
+        try accept()
+      }
+    }
+    // What a thread did may be known before its ringing is read.
+    let now = now()
+    for (number, connection) in connections {
+      if let incoming = connection.incoming, now >= incoming.deadline { connections[number] = nil }
+      if connection.role == .untilLocked, vault.present.state == .locked { answerStatus(number) }
+    }
+    if idle.isDue(now: now) { lockInBackground(graceSeconds: vault.graceSeconds) }
+  }
+
+  // MARK: Connections
+
+  private func accept() throws {
+    guard let socket = try listener?.accept() else { return }
+    // Another user's is closed without a word.
+    guard (try? socket.peer()) == ProcessHardening.userID else { return }
+    nextNumber += 1
+    connections[nextNumber] = Connection(
+      link: AgentConnection(socket), incoming: (IncomingRequest(), [], now() + Self.requestTime))
+  }
+
+  private func read(_ number: Int) {
+    guard let connection = connections[number] else { return }
+    var descriptors: [OwnedDescriptor] = []
+    withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 16) { buffer in
+      // It may be a part of a passcode.
+      defer { overwrite(buffer) }
+      let received: Int
+      do {
+        guard let count = try connection.link.socket.receive(into: buffer, waits: false, descriptors: &descriptors)
+        else { return }
+        received = count
+      } catch {
+        return hangUp(number)
+      }
+      guard received > 0 else { return hangUp(number) }
+      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<received])
+      if connection.incoming != nil { return take(bytes, descriptors, number) }
+      // A client that sends more than it may is not listened to.
+      guard descriptors.isEmpty, connection.role == .command else { return hangUp(number) }
+      connection.link.hear(bytes)
+    }
+  }
+
+  /// The client has gone, or is not to be served any more.
+  private func hangUp(_ number: Int) {
+    guard let connection = connections[number] else { return }
+    connection.link.hangUp()
+    if connection.isBusy { connections[number]?.hasHungUp = true } else { connections[number] = nil }
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer, _ descriptors: [OwnedDescriptor], _ number: Int) {
+    guard var incoming = connections[number]?.incoming else { return }
+    incoming.descriptors += descriptors
+    do {
+      guard incoming.descriptors.count <= AgentRequest.runDescriptorCount else { throw MalformedBytes() }
+      guard let request = try incoming.request.take(bytes) else {
+        connections[number]?.incoming = incoming
+        return
+      }
+      connections[number]?.incoming = nil
+      try serve(request, incoming.descriptors, number)
+    } catch {
+      connections[number] = nil
+    }
+  }
+
+  // MARK: Requests
+
+  private func serve(_ request: AgentRequest, _ descriptors: [OwnedDescriptor], _ number: Int) throws {
+    guard let link = connections[number]?.link, end == nil else {
+      connections[number] = nil
+      return
+    }
+    guard request.folder == vault.identity else {
+      link.send(.notServed)
+      connections[number] = nil
+      return
+    }
+    if case .run(let arguments, let environment) = request.body {
+      guard descriptors.count == AgentRequest.runDescriptorCount else { throw MalformedBytes() }
+      connections[number]?.role = .command
+      link.send(.accepted)
+      let run = ServedRun(
+        arguments, environment: environment, descriptors: descriptors, vault.container, link)
+      idle.begin()
+      return start(number) { run.perform() }
+    }
+    guard descriptors.isEmpty else { throw MalformedBytes() }
+    switch request.body {
+    case .run: break
+    case .status(let untilLocked):
+      if untilLocked { connections[number]?.role = .untilLocked } else { answerStatus(number) }
+    case .unlock(let passcode): start(number) { [vault] in vault.unlock(passcode) }
+    case .lock(let immediately): start(number) { [vault] in vault.lock(immediately: immediately) }
+    case .stop:
+      connections[number]?.role = .stop
+      beginEnd()
+    }
+  }
+
+  /// Does something that takes time, and then answers.
+  private func start(_ number: Int, _ body: @escaping @Sendable () -> AgentAnswer) {
+    guard let link = connections[number]?.link else { return }
+    connections[number]?.isBusy = true
+    let thread = Thread { [bell] in
+      link.send(body())
+      bell.ring(.finished(number))
+    }
+    // As the first thread of a process has: commands walk down folders.
+    thread.stackSize = 8 << 20
+    thread.start()
+  }
+
+  private func answerStatus(_ number: Int) {
+    let (state, since) = vault.present
+    let status = AgentStatus(
+      running: true, process: ProcessHardening.processID, vaultID: vault.container.id.description, state: state,
+      since: since.formatted(.iso8601), idleLockMinutes: idleMinutes, graceSeconds: vault.graceSeconds,
+      commands: connections.values.count { $0.role == .command }, readOnly: vault.container.isReadOnly,
+      memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps)
+    if let text = try? JSONEncoder().encode(status) {
+      connections[number]?.link.send(.outcome(code: 0, text: String(decoding: text, as: UTF8.self)))
+    }
+    connections[number] = nil
+  }
+
+  // MARK: The bell
+
+  private func hearBell() {
+    for event in bell.events() {
+      switch event {
+      case .finished(let number):
+        if connections[number]?.role == .command { idle.end(now: now()) }
+        connections[number] = nil
+      case .lockChanged: if vault.present.state == .unlocked { idle.restart(now: now()) }
+      case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1): lockInBackground(graceSeconds: 0)
+      case .signal: beginEnd()
+      }
+    }
+  }
+
+  private func lockInBackground(graceSeconds: Double) {
+    Thread.detachNewThread { [vault] in vault.container.lock(graceSeconds: graceSeconds) }
+  }
+
+  /// Nobody is let in any more, and what runs takes back what it has begun.
+  private func beginEnd() {
+    guard end == nil else { return }
+    end = now() + Self.endTime
+    removeSocket()
+    listener = nil
+    for connection in connections.values where connection.role == .command { connection.link.hangUp() }
+    for (number, connection) in connections where connection.incoming != nil { connections[number] = nil }
+  }
+}
+
+/// Where threads and signals tell the loop that something has happened.
+final class Bell: Sendable {
+  enum Event: Sendable {
+    case finished(Int)
+    /// The vault was locked or unlocked.
+    case lockChanged
+    case signal(Int32)
+  }
+
+  /// Readable while something is to be heard.
+  let descriptor: OwnedDescriptor
+  private let handle: OwnedDescriptor
+  private let waiting = Mutex<[Event]>([])
+
+  init() throws { (descriptor, handle) = try OwnedDescriptor.pipe() }
+
+  /// Signals of these numbers ring.
+  func ringForSignals(_ numbers: [Int32]) { SignalRelay.start(numbers, to: handle) }
+
+  func ring(_ event: Event) {
+    waiting.withLock { $0.append(event) }
+    // A full pipe is readable, too.
+    try? handle.writeAll([0])
+  }
+
+  func events() -> [Event] {
+    var bytes = [UInt8](repeating: 0, count: 256)
+    let count = (try? bytes.withUnsafeMutableBytes { try descriptor.read(into: $0) }) ?? 0
+    let signals = bytes[..<count].filter { $0 != 0 }.map { Event.signal(Int32($0)) }
+    return signals
+      + waiting.withLock { waiting in
+        defer { waiting = [] }
+        return waiting
+      }
+  }
+}

@@ -1,0 +1,32 @@
+internal import ArgumentParser
+
+/// How an agent keeps a vault.
+struct AgentSettings: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Lock after so many minutes without a command; parts of one are allowed, and 0 is never.", valueName: "minutes"))
+  var idleLock = 15.0
+
+  @Option(
+    help: ArgumentHelp(
+      "What is being read or written when the vault is locked has so long to finish.", valueName: "seconds"))
+  var grace = 10.0
+
+  func validate() throws {
+    guard idleLock.isFinite, (0...525_600).contains(idleLock) else {
+      throw ValidationError("--idle-lock takes minutes, from 0 (never) to a year's.")
+    }
+    guard grace.isFinite, (0...3600).contains(grace) else {
+      throw ValidationError("--grace takes seconds, from 0 to an hour's.")
+    }
+  }
+
+  /// The command line of an agent with these settings, which reads the passcode from its standard input.
+  func arguments(for options: GlobalOptions) throws -> [String] {
+    let options = try options.absolute
+    return [
+      "agent", "run", "--background", "--vault", options.vault ?? "", "--key-store", options.keyStore ?? "",
+      "--passcode-file", "-", "--idle-lock", "\(idleLock)", "--grace", "\(grace)",
+    ]
+  }
+}

@@ -1,0 +1,31 @@
+/// What `coffer agent status` shows.
+struct AgentStatus: Codable, Sendable {
+  enum State: String, Codable, Sendable {
+    case unlocked
+    /// The keys go when the grace period is over.
+    case locking
+    case locked
+  }
+
+  let running: Bool
+  let process: Int32
+  let vaultID: String
+  let state: State
+  /// Since when, as ISO 8601 has it.
+  let since: String
+  /// 0: never.
+  let idleLockMinutes: Double
+  let graceSeconds: Double
+  /// Commands that are running.
+  let commands: Int
+  let readOnly: Bool
+  /// All memory is kept out of swap; otherwise single keys are.
+  let memoryLocked: Bool
+  /// Core dumps and debuggers of the same user are off.
+  let coreDumpsOff: Bool
+}
+
+extension Double {
+  /// For a person: without a fraction where there is none.
+  var plain: String { self == rounded() ? "\(Int64(self))" : "\(self)" }
+}

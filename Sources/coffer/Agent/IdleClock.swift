@@ -1,0 +1,42 @@
+/// When a vault has been used last, and when it is to be locked for that.
+struct IdleClock {
+  typealias Instant = ContinuousClock.Instant
+
+  /// Nil: never.
+  private let limit: Duration?
+  private var lastUse: Instant
+  private var userCount = 0
+  /// The lock was made, and nobody has unlocked since.
+  private var isSpent = false
+
+  init(limit: Duration?, now: Instant) {
+    self.limit = limit
+    lastUse = now
+  }
+
+  mutating func begin() { userCount += 1 }
+
+  mutating func end(now: Instant) {
+    userCount -= 1
+    lastUse = now
+  }
+
+  /// The vault was unlocked.
+  mutating func restart(now: Instant) {
+    lastUse = now
+    isSpent = false
+  }
+
+  /// How long until the lock is due; nil where nothing is to wait for.
+  func remaining(now: Instant) -> Duration? {
+    guard let limit, userCount == 0, !isSpent else { return nil }
+    return max(.zero, limit - (now - lastUse))
+  }
+
+  /// Whether the lock is due. It is so once.
+  mutating func isDue(now: Instant) -> Bool {
+    guard remaining(now: now) == .zero else { return false }
+    isSpent = true
+    return true
+  }
+}

@@ -1,0 +1,30 @@
+internal import ArgumentParser
+
+/// A command that the agent runs for its client, where one holds the vault. What it needs of a process it takes from
+/// `Session.present`, and it asks nobody for anything.
+protocol ServedCommand: ParsableCommand {
+  var options: GlobalOptions { get }
+}
+
+extension InfoCommand: ServedCommand {}
+extension VerifyCommand: ServedCommand {}
+extension BackupCommand: ServedCommand {}
+extension PutCommand: ServedCommand {}
+extension GetCommand: ServedCommand {}
+extension CatCommand: ServedCommand {}
+extension ListCommand: ServedCommand {}
+extension StatCommand: ServedCommand {}
+extension MakeDirectoryCommand: ServedCommand {}
+extension MoveCommand: ServedCommand {}
+extension RemoveCommand: ServedCommand {}
+extension ProtectCommand: ServedCommand {}
+extension ImportCommand: ServedCommand {}
+extension ExportCommand: ServedCommand {}
+extension EnrollCommand: ServedCommand {}
+extension PolicyShowCommand: ServedCommand {}
+extension PolicyRefreshCommand: ServedCommand {}
+extension AppsCommand: ServedCommand {}
+extension AppInstallCommand: ServedCommand {}
+extension AppListCommand: ServedCommand {}
+extension AppRemoveCommand: ServedCommand {}
+extension ShareCommand: ServedCommand {}

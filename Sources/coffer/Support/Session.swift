@@ -1,0 +1,54 @@
+internal import CofferContainer
+internal import CofferSystem
+internal import Foundation
+internal import Synchronization
+
+/// Whom a command works for: this process and who started it, or a client of the agent.
+///
+/// A command takes nothing from the process it happens to run in, but from `Session.present`: descriptors, environment,
+/// interrupts, and the vault that is open already. Closures that other threads call take what they need of it before.
+final class Session: Sendable {
+  let input: OwnedDescriptor
+  let output: OwnedDescriptor
+  let errors: OwnedDescriptor
+  let interrupts: Interrupts
+  /// The vault that the agent holds open; nil where the command opens it itself.
+  let container: Container?
+  /// Asks whether the client is still there and was not interrupted; `true` without one.
+  let confirmPresence: @Sendable () -> Bool
+  private let environment: [String: String]?
+  /// Why a result could not be written.
+  let outputFailure = Mutex<SystemError?>(nil)
+
+  @TaskLocal private static var ofClient: Session?
+
+  private static let ofProcess = Session(
+    input: .standardInput, output: .standardOutput, errors: .standardError, interrupts: .ofProcess, container: nil,
+    environment: nil, confirmPresence: { true })
+
+  static var present: Session { ofClient ?? ofProcess }
+
+  init(
+    input: OwnedDescriptor, output: OwnedDescriptor, errors: OwnedDescriptor, interrupts: Interrupts,
+    container: Container?, environment: [String: String]?, confirmPresence: @escaping @Sendable () -> Bool
+  ) {
+    self.input = input
+    self.output = output
+    self.errors = errors
+    self.interrupts = interrupts
+    self.container = container
+    self.environment = environment
+    self.confirmPresence = confirmPresence
+  }
+
+  /// Runs `body` for this session, with all that it calls and awaits.
+  func run<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try Self.$ofClient.withValue(self, operation: body)
+  }
+
+  func runAsynchronously<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+    try await Self.$ofClient.withValue(self, operation: body)
+  }
+
+  func variable(_ name: String) -> String? { environment.map { $0[name] } ?? ProcessInfo.processInfo.environment[name] }
+}

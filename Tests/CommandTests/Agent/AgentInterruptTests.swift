@@ -1,0 +1,99 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A client that is interrupted or goes away takes its command with it, and nothing stays of a put.
+@Suite final class AgentInterruptTests {
+  let desk: Desk
+  let before: [String]
+
+  init() throws {
+    desk = try Desk()
+    try desk.done("init")
+    try desk.done("put", "-", "/kept", input: noise(200_000))
+    before = desk.objects()
+    try desk.unlock()
+  }
+
+  deinit { _ = try? desk.run("coffer", ["agent", "stop"]) }
+
+  @Test(arguments: [SIGINT, SIGTERM, SIGKILL])
+  func `a put that is cut short leaves nothing`(signal: Int32) throws {
+    let put = try desk.start("coffer", ["put", "-", "/lost"])
+    #expect(put.send(noise(8 << 20)))
+    put.signal(signal)
+    let outcome = put.wait(leavingInputOpen: true)
+    #expect(outcome.code == (signal == SIGKILL ? 128 + SIGKILL : 130), "\(outcome.errors)")
+    try expectOnlyKept()
+  }
+
+  @Test func `what a Control-C cut short is not taken for the whole`() throws {
+    for signal in [SIGINT, SIGKILL] {
+      let put = try desk.start("coffer", ["put", "-", "/cut"])
+      #expect(put.send(noise(8 << 20)))
+      // The program before it in the pipeline has gone by the time that this one comes to its signal.
+      put.signal(SIGSTOP)
+      put.signal(signal)
+      put.endInput()
+      put.signal(SIGCONT)
+      #expect(put.wait().code == (signal == SIGKILL ? 128 + SIGKILL : 130))
+      try expectOnlyKept()
+    }
+  }
+
+  @Test func `a get that nobody reads ends as without an agent`() throws {
+    try desk.served("put", "-", "/large", input: noise(4 << 20))
+    let script = "'\(RunningProgram.folder.appendingPathComponent("coffer").path)' cat /large; echo $? >&2"
+    let outcome = try desk.run("/bin/bash", ["-c", "( \(script) ) | head -c 1"])
+    #expect(outcome.bytes.count == 1)
+    #expect(outcome.errors == "\(128 + SIGPIPE)\n")
+
+    let get = try desk.start("coffer", ["cat", "/large"])
+    #expect(get.byte() == noise(1).first)
+    get.signal(SIGINT)
+    let interrupted = get.wait()
+    #expect(interrupted.code == 130, "\(interrupted.errors)")
+    #expect(interrupted.bytes.count < 4 << 20)
+    #expect(try desk.served("cat", "/large").bytes == noise(4 << 20))
+  }
+
+  @Test func `a command that takes nothing back is left at once`() throws {
+    try FileManager.default.createDirectory(atPath: desk.path("many"), withIntermediateDirectories: false)
+    // More names than a pipe holds.
+    for number in 0..<400 { try desk.write("many/\(number)" + String(repeating: "x", count: 240), "") }
+    try desk.served("put", "-r", "many", "/")
+    let list = try desk.start("coffer", ["ls", "/many"])
+    #expect(list.byte() != nil)
+    list.signal(SIGINT)
+    let outcome = list.wait()
+    #expect(outcome.code == 128 + SIGINT)
+    try desk.served("rm", "-r", "/many")
+  }
+
+  @Test func `a folder that was new goes with the put, and a hidden copy with the get`() throws {
+    try FileManager.default.createDirectory(atPath: desk.path("tree/a"), withIntermediateDirectories: true)
+    try desk.write("tree/a/large", [1])
+    #expect(truncate(desk.path("tree/a/large"), 1 << 34) == 0)
+    let put = try desk.start("coffer", ["put", "-r", "tree", "/"])
+    while desk.objects() == before { sched_yield() }
+    put.signal(SIGINT)
+    #expect(put.wait().code == 130)
+    try expectOnlyKept()
+
+    #expect(truncate(desk.path("tree/a/large"), 1 << 28) == 0)
+    try desk.served("put", "-r", "tree", "/")
+    let get = try desk.start("coffer", ["get", "-r", "/tree", "out"])
+    while desk.listing("out").count < 2 { sched_yield() }
+    get.signal(SIGKILL)
+    _ = get.wait()
+    try desk.waitForIdleAgent()
+    #expect(desk.listing("out").isEmpty)
+  }
+
+  private func expectOnlyKept(sourceLocation: SourceLocation = #_sourceLocation) throws {
+    try desk.waitForIdleAgent()
+    #expect(try desk.served("ls", "-R").output == "kept\n", sourceLocation: sourceLocation)
+    #expect(try desk.served("cat", "/kept").bytes == noise(200_000), sourceLocation: sourceLocation)
+    #expect(desk.objects() == before, sourceLocation: sourceLocation)
+  }
+}

@@ -1,0 +1,127 @@
+import CofferFiles
+import CofferSystem
+import Foundation
+import Glibc
+import Testing
+
+@testable import CofferCrypto
+@testable import CofferKeys
+@testable import CofferVault
+
+/// What is in the agent's memory while the vault is unlocked, and no more when it is locked.
+@Suite(.enabled(if: geteuid() == 0, "needs root to read another process's memory"))
+final class AgentMemoryTests {
+  let desk: Desk
+
+  init() throws {
+    desk = try Desk()
+    try desk.done("init")
+  }
+
+  deinit { _ = try? desk.run("coffer", ["agent", "stop"]) }
+
+  @Test func `neither passcode, keys nor content are left when the vault is locked`() throws {
+    let text = Array(repeating: Array("what is written in a file \(UUID().uuidString)\n".utf8), count: 4000).flatMap {
+      $0
+    }
+    try desk.done("put", "-", "/large", input: text)
+    try desk.done("put", "-", "/small", input: Array(text[..<900]))
+    let secrets = try secrets(of: ["/large", "/small"])
+    try desk.unlock()
+    let process = try desk.agentProcess()
+    #expect(try desk.served("cat", "/large").bytes == text)
+    #expect(try desk.served("cat", "/small").bytes == Array(text[..<900]))
+
+    // The control: the key of class complete is there, and one that is never away.
+    let unlocked = try ProcessMemory(process).count(of: secrets)
+    #expect(unlocked["class key complete"] ?? 0 > 0, "\(unlocked)")
+    #expect(unlocked["class key until-first-unlock"] ?? 0 > 0, "\(unlocked)")
+    // It was used for a moment, long before.
+    #expect(unlocked["passcode"] == 0, "\(unlocked)")
+
+    try desk.served("lock", "--now")
+    let locked = try ProcessMemory(process).count(of: secrets)
+    for (name, count) in locked where name != "class key until-first-unlock" {
+      #expect(count == 0, "\(name): \(count) times")
+    }
+    #expect(locked["class key until-first-unlock"] ?? 0 > 0, "\(locked)")
+
+    // The same once more, with the keys that came back through the socket's passcode.
+    try desk.unlock()
+    #expect(try ProcessMemory(process).count(of: secrets)["class key complete"] ?? 0 > 0)
+    #expect(try desk.served("cat", "/large").bytes == text)
+    try desk.served("lock", "--now")
+    let again = try ProcessMemory(process).count(of: secrets)
+    for (name, count) in again where name != "class key until-first-unlock" {
+      #expect(count == 0, "\(name): \(count) times, after the second unlock")
+    }
+  }
+
+  /// Opens the vault as the agent will, in a copy.
+  private func secrets(of paths: [String]) throws -> [String: [UInt8]] {
+    try desk.copy("vault", to: "copy")
+    try desk.copy("keys", to: "copied-keys")
+    let keyStore = FileKeyStore(path: desk.path("copied-keys"))
+    let passcode = Array(Desk.passcode.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+    let files = FileSystem()
+    let folder = VaultFolder(
+      files: files, path: desk.path("copy"), descriptor: try files.open(desk.path("copy"), .directory))
+    let keys = try LockedVault(in: folder, keyStore: keyStore, time: SystemTime()).unlock(passcode: { passcode })
+      .keys.classKeys
+    var secrets = ["passcode": Array(Desk.passcode.utf8)]
+    secrets["class key complete"] = keys.complete?.secretBytes.withUnsafeBytes { Array($0) }
+    secrets["class key until-first-unlock"] = keys.untilFirstUnlock.secretBytes.withUnsafeBytes { Array($0) }
+    let vault = try Vault.open(at: desk.path("copy"), keyStore: keyStore, passcode: { passcode })
+    for path in paths {
+      let inode = try vault.look { try $0.resolve(VaultPath(path)) }
+      let key = try keys.unwrap(inode.wrappedKey, for: inode.protection)
+      secrets["file key \(path)"] = key.secretBytes.withUnsafeBytes { Array($0) }
+    }
+    try vault.close()
+    secrets["content"] = Array("what is written in a file".utf8)
+    return secrets
+  }
+}
+
+/// All that a process can read of its own memory.
+private struct ProcessMemory {
+  private let process: pid_t
+
+  init(_ process: pid_t) { self.process = process }
+
+  /// How often each of the secrets occurs.
+  func count(of secrets: [String: [UInt8]]) throws -> [String: Int] {
+    let memory = try Descriptor(open("/proc/\(process)/mem", O_RDONLY | O_CLOEXEC), "open")
+    let maps = try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
+    var counts = secrets.mapValues { _ in 0 }
+    var searched = 0
+    for line in maps.split(separator: "\n") {
+      let fields = line.split(separator: " ", omittingEmptySubsequences: true)
+      let ends = fields[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
+      // What can be written: everything else is the program as it is on the disk.
+      guard fields[1].hasPrefix("rw"), ends.count == 2 else { continue }
+      var bytes = [UInt8](repeating: 0, count: Int(ends[1] - ends[0]))
+      let count = bytes.count
+      let read = bytes.withUnsafeMutableBytes { pread(memory.number, $0.baseAddress, count, off_t(ends[0])) }
+      guard read > 0 else { continue }
+      searched += read
+      for (name, secret) in secrets { counts[name, default: 0] += Self.count(of: secret, in: bytes[..<read]) }
+    }
+    #expect(searched > 10 << 20)
+    return counts
+  }
+
+  private static func count(of secret: [UInt8], in bytes: ArraySlice<UInt8>) -> Int {
+    bytes.withUnsafeBytes { bytes in
+      var (count, place) = (0, 0)
+      while place + secret.count <= bytes.count,
+        let found = memchr(bytes.baseAddress! + place, CInt(secret[0]), bytes.count - place - secret.count + 1)
+      {
+        place = UnsafeRawPointer(found) - bytes.baseAddress!
+        if memcmp(found, secret, secret.count) == 0 { count += 1 }
+        place += 1
+      }
+      return count
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import CofferContainer
+import CofferCrypto
+import CofferKeys
+import CofferSystem
+import CofferTestSupport
+import Foundation
+import Testing
+
+@testable import coffer
+
+/// The parts of the agent that need no process: its messages, and its clock.
+@Suite struct AgentRequestTests {
+  private let folder = FolderIdentity(device: 0x1_0203, inode: .max)
+
+  private func message(_ body: AgentRequest.Body) -> [UInt8] {
+    AgentRequest(body, of: folder).message.withUnsafeBytes { Array($0) }
+  }
+
+  /// Takes bytes in pieces as they are cut.
+  private func take(_ bytes: [UInt8], pieces: () -> Int) throws -> AgentRequest? {
+    let incoming = IncomingRequest()
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let piece = Array(rest.prefix(max(1, pieces())))
+      rest = rest.dropFirst(piece.count)
+      if let request = try piece.withUnsafeBytes({ try incoming.take($0) }) { return request }
+    }
+    return nil
+  }
+
+  @Test func `a request is taken as it was sent, in whatever pieces`() throws {
+    var random = SeededGenerator(seed: 20_261_121)
+    let arguments = ["put", "-", "", "ä ß", String(repeating: "long ", count: 9000)]
+    let bytes = message(.run(arguments: arguments, environment: ["HOME": "/h", "EMPTY": ""]))
+    for largest in [1, 7, 4096, 1 << 20] {
+      let request = try #require(try take(bytes) { Int.random(in: 1...largest, using: &random) })
+      #expect(request.folder == folder)
+      guard case .run(let taken, let environment) = request.body else { return #expect(Bool(false)) }
+      #expect(taken == arguments && environment == ["HOME": "/h", "EMPTY": ""])
+    }
+    let passcode = Array("a passcode".utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+    guard case .unlock(let taken)? = try take(message(.unlock(passcode)), pieces: { 3 })?.body else {
+      return #expect(Bool(false))
+    }
+    #expect(taken.withUnsafeBytes { Array($0) } == Array("a passcode".utf8))
+    guard case .lock(true)? = try take(message(.lock(immediately: true)), pieces: { 99 })?.body,
+      case .status(false)? = try take(message(.status(untilLocked: false)), pieces: { 99 })?.body,
+      case .stop? = try take(message(.stop), pieces: { 99 })?.body
+    else { return #expect(Bool(false)) }
+  }
+
+  @Test func `no bytes make the parser fail otherwise than it says`() throws {
+    let seeds = [
+      message(.run(arguments: ["ls", "-l"], environment: ["A": "b"])), message(.stop),
+      message(.status(untilLocked: true)), message(.lock(immediately: false)),
+      message(.unlock(SecretBytes(count: 12) { _ in })),
+    ]
+    var taken = 0
+    var refused = 0
+    for seed in 0..<20_000 {
+      var random = SeededGenerator(seed: UInt64(seed))
+      var bytes = seeds[seed % seeds.count]
+      for _ in 0..<Int.random(in: 1...4, using: &random) {
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+        case 1: bytes.removeLast(Int.random(in: 0..<bytes.count, using: &random))
+        case 2: bytes += random.bytes(Int.random(in: 1...40, using: &random))
+        default:
+          // A length that fits what is there, so that the change is found behind it.
+          let header = IncomingRequest.headerByteCount
+          guard bytes.count > header else { continue }
+          let at = Int.random(in: header..<bytes.count, using: &random)
+          bytes[at] = [0, 1, 127, 128, 255][Int.random(in: 0..<5, using: &random)]
+          bytes.replaceSubrange(8..<12, with: UInt32(bytes.count - header).bigEndianBytes)
+        }
+        if bytes.isEmpty { break }
+      }
+      do {
+        if try take(bytes, pieces: { Int.random(in: 1...64, using: &random) }) != nil { taken += 1 }
+      } catch is MalformedBytes {
+        refused += 1
+      }
+    }
+    #expect(taken > 100 && refused > 1000, "\(taken) \(refused)")
+  }
+
+  @Test func `answers come as they were given`() throws {
+    let folder = try TemporaryFolder()
+    let place = try FileSystem().open(folder.path, .directory)
+    let listener = try LocalSocket.listen("socket", in: place, path: folder.path)
+    let client = try #require(try LocalSocket.connect("socket", in: place, path: folder.path))
+    let agent = try #require(try listener.accept())
+    let answers: [AgentAnswer] = [
+      .accepted, .ping, .end(signal: 2), .exit(code: 77, brokenPipe: false), .exit(code: 74, brokenPipe: true),
+      .notServed, .outcome(code: 0, text: ""), .outcome(code: -1, text: "ä"),
+    ]
+    for answer in answers { try agent.send(answer.bytes) }
+    for answer in answers { #expect(try AgentAnswer.receive(from: client) == answer) }
+    #expect(try client.peer() == ProcessHardening.userID)
+  }
+
+  @Test func `a vault is idle from its last command's end, and is locked for that once`() {
+    let start = ContinuousClock.now
+    var clock = IdleClock(limit: .seconds(60), now: start)
+    func isDue(_ seconds: Int64) -> Bool { clock.isDue(now: start + .seconds(seconds)) }
+    #expect(clock.remaining(now: start) == .seconds(60))
+    #expect(isDue(59) == false)
+    clock.begin()
+    clock.begin()
+    #expect(clock.remaining(now: start + .seconds(600)) == nil)
+    clock.end(now: start + .seconds(100))
+    #expect(isDue(900) == false)
+    clock.end(now: start + .seconds(900))
+    #expect(clock.remaining(now: start + .seconds(930)) == .seconds(30))
+    #expect(isDue(960))
+    #expect(isDue(2000) == false)
+    #expect(clock.remaining(now: start + .seconds(2000)) == nil)
+    clock.restart(now: start + .seconds(3000))
+    #expect(isDue(3060))
+    var never = IdleClock(limit: nil, now: start)
+    let isEverDue = never.isDue(now: start + .seconds(1 << 40))
+    #expect(!isEverDue)
+  }
+
+  @Test func `a request that does not come to its end is given up`() throws {
+    let folder = try TemporaryFolder()
+    let place = try FileSystem().open(folder.path, .directory)
+    let passcode = SecretBytes(count: 8) { _ in }
+    let container = try Container.create(
+      at: folder("vault"), keyStore: FileKeyStore(path: folder("keys")), passcode: passcode,
+      derivation: PasscodeDerivation(costExponent: 15, salt: Randomness.bytes(32)), sniffer: ContentTypeHelper())
+    let vault = HeldVault(
+      container, identity: try FolderIdentity(at: folder("vault")), graceSeconds: 0, didChange: {})
+    let clock = MovedClock()
+    let server = AgentServer(
+      vault, listener: try LocalSocket.listen("socket", in: place, path: folder.path), bell: try Bell(),
+      idleMinutes: 0, memoryLocked: false, now: { clock.now }, removeSocket: {})
+    let slow = try #require(try LocalSocket.connect("socket", in: place, path: folder.path))
+    try server.step(waiting: .seconds(60))
+    try slow.send(Array(IncomingRequest.mark.prefix(4)))
+    try server.step(waiting: .seconds(60))
+    clock.now += AgentServer.requestTime
+    try server.step(waiting: .zero)
+    #expect(try AgentAnswer.receive(from: slow) == nil)
+
+    // In time it is answered.
+    let other = try #require(try LocalSocket.connect("socket", in: place, path: folder.path))
+    try server.step(waiting: .seconds(60))
+    clock.now += AgentServer.requestTime - .seconds(1)
+    try AgentRequest(.status(untilLocked: false), of: vault.identity).message.withUnsafeBytes { try other.send($0) }
+    try server.step(waiting: .seconds(60))
+    guard case .outcome(0, let text)? = try AgentAnswer.receive(from: other) else { return #expect(Bool(false)) }
+    #expect(text.contains("unlocked"))
+    try container.close()
+  }
+
+  private final class MovedClock {
+    var now = ContinuousClock.now
+  }
+}
