@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import CofferContainer
+internal import CofferCrypto
 internal import CofferKeys
 internal import CofferPolicy
 
