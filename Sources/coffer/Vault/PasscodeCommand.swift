@@ -30,15 +30,21 @@ struct PasscodeCommand: ParsableCommand {
       "Let a company open the vault, too: its public key, from coffer escrow keygen.", valueName: "file"))
   var escrowKey: String?
 
-  @Flag(
-    inversion: .prefixedNo, exclusivity: .exclusive, help: "Whether ten wrong passcodes destroy the vault.")
-  var wipeAfter10: Bool?
+  @Flag(name: .customLong("wipe-after-10"), help: "Destroy the vault after ten wrong passcodes.")
+  var wipeAfterTen = false
+
+  @Flag(name: .customLong("no-wipe-after-10"), help: "Do not destroy the vault after wrong passcodes.")
+  var noWipeAfterTen = false
+
+  func validate() throws {
+    if wipeAfterTen, noWipeAfterTen { throw ValidationError("Either --wipe-after-10 or --no-wipe-after-10.") }
+  }
 
   func run() throws {
     let path = try options.vaultPath
     var keys = KeyOptions()
     keys.escrowKey = try escrowKey.map { try EscrowKeyFile.readPublic($0) }
-    keys.wipesAfterTenFailures = wipeAfter10
+    keys.wipesAfterTenFailures = wipeAfterTen ? true : noWipeAfterTen ? false : nil
     let paper = try recovery.paper(options)
     keys.recoveryKey = paper?.key
     do {
