@@ -1,6 +1,8 @@
 #if os(Linux)
   internal import Glibc
 
+  typealias Mutex<Value> = ThreadMutex<Value>
+
   /// A lock of pthreads with the value that it guards, for use as Synchronization's `Mutex`, whose place it takes in rooms
   /// where threads meet often.
   ///
