@@ -9,9 +9,14 @@ public enum Terminal {
   /// Longest line that is read.
   private static let limit = 1024
 
+  /// That of this process; nil where it has none.
+  public static var own: OwnedDescriptor? { try? FileSystem().open("/dev/tty", .readWrite) }
+
   /// Asks for a line that may be seen; nil where there is no terminal.
-  public static func readLine(prompt: String) throws(SystemError) -> [UInt8]? {
-    guard let terminal = try? FileSystem().open("/dev/tty", .readWrite) else { return nil }
+  public static func readLine(
+    prompt: String, at terminal: OwnedDescriptor? = Terminal.own
+  ) throws(SystemError) -> [UInt8]? {
+    guard let terminal else { return nil }
     try terminal.writeAll(Array(prompt.utf8))
     var line = [UInt8](repeating: 0, count: limit)
     let count = try line.withUnsafeMutableBytes { buffer in
@@ -31,8 +36,13 @@ public enum Terminal {
   /// Asks for a secret without showing it; nil where there is no terminal.
   ///
   /// The echo comes back in every case, an interrupt included.
-  public static func readSecret(prompt: String) throws(SystemError) -> SecretBytes? {
-    guard let terminal = try? FileSystem().open("/dev/tty", .readWrite) else { return nil }
+  ///
+  /// - Parameter isCancelled: asked while nothing is typed; when it answers `true` the terminal is left to others, and
+  ///   EINTR is thrown.
+  public static func readSecret(
+    prompt: String, at terminal: OwnedDescriptor? = Terminal.own, isCancelled: () -> Bool = { false }
+  ) throws(SystemError) -> SecretBytes? {
+    guard let terminal else { return nil }
     var before = termios()
     guard tcgetattr(terminal.number, &before) == 0 else { return nil }
     var quiet = before
@@ -45,6 +55,9 @@ public enum Terminal {
       try? terminal.writeAll(Array("\n".utf8))
     }
     try terminal.writeAll(Array(prompt.utf8))
+    while try !terminal.waitUntilReadable(milliseconds: 100) {
+      if isCancelled() { throw SystemError(code: EINTR, call: "read") }
+    }
     var line = [UInt8](repeating: 0, count: limit)
     defer { line.withUnsafeMutableBytes { overwrite($0) } }
     let count = try line.withUnsafeMutableBytes { buffer in

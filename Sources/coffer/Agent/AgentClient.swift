@@ -31,7 +31,8 @@ struct AgentClient {
     let arguments = Array(CommandLine.arguments.dropFirst())
     let request = AgentRequest(.run(arguments: arguments, environment: Environment.relevant), of: client.folder)
     let here = try FileSystem().open(".", .directory)
-    guard client.send(request, [.standardInput, .standardOutput, .standardError, here]) else { return nil }
+    let descriptors = [.standardInput, .standardOutput, .standardError, here] + (Terminal.own.map { [$0] } ?? [])
+    guard client.send(request, descriptors) else { return nil }
     var isAccepted = false
     while let answer = try AgentAnswer.receive(from: client.socket) {
       switch answer {

@@ -4,8 +4,8 @@ internal import CofferSystem
 /// interrupted, or that it is still there.
 struct AgentRequest: Sendable {
   enum Body: Sendable {
-    /// A command's arguments and the variables that matter to it. With it come four descriptors: standard input, output
-    /// and error, and the current folder.
+    /// A command's arguments and the variables that matter to it. With it come four or five descriptors: standard input,
+    /// output and error, the current folder, and where there is one, the terminal.
     case run(arguments: [String], environment: [String: String])
     case status(untilLocked: Bool)
     case unlock(SecretBytes)
@@ -16,7 +16,7 @@ struct AgentRequest: Sendable {
   let folder: FolderIdentity
   let body: Body
 
-  static let runDescriptorCount = 4
+  static let runDescriptorCounts = 4...5
   /// Bytes of a message at most: more than a command line with its environment can have on Linux, unless someone raised
   /// the limit of the stack.
   static let limit = 4 << 20

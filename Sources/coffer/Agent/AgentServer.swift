@@ -149,7 +149,7 @@ final class AgentServer {
     guard var incoming = connections[number]?.incoming else { return }
     incoming.descriptors += descriptors
     do {
-      guard incoming.descriptors.count <= AgentRequest.runDescriptorCount else { throw MalformedBytes() }
+      guard incoming.descriptors.count <= AgentRequest.runDescriptorCounts.upperBound else { throw MalformedBytes() }
       guard let request = try incoming.request.take(bytes) else {
         connections[number]?.incoming = incoming
         return
@@ -174,7 +174,7 @@ final class AgentServer {
       return
     }
     if case .run(let arguments, let environment) = request.body {
-      guard descriptors.count == AgentRequest.runDescriptorCount else { throw MalformedBytes() }
+      guard AgentRequest.runDescriptorCounts.contains(descriptors.count) else { throw MalformedBytes() }
       connections[number]?.role = .command
       link.send(.accepted)
       let run = ServedRun(

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 
 /// A command that the agent runs for its client, where one holds the vault. What it needs of a process it takes from
-/// `Session.present`, and it asks nobody for anything.
+/// `Session.present`, where it also asks the person for what it must.
 protocol ServedCommand: ParsableCommand {
   var options: GlobalOptions { get }
 }

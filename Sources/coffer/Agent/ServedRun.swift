@@ -18,7 +18,8 @@ struct ServedRun: Sendable {
     folder = descriptors[3]
     session = Session(
       input: descriptors[0], output: descriptors[1], errors: descriptors[2], interrupts: connection.interrupts,
-      container: container, environment: environment, confirmPresence: { connection.confirmPresence() })
+      container: container, environment: environment,
+      terminal: descriptors.count > 4 ? descriptors[4] : nil, confirmPresence: { connection.confirmPresence() })
   }
 
   /// Runs it, and says how it ended. Whatever the arguments are, what is wrong with them is told to the client.

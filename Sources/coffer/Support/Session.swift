@@ -17,6 +17,8 @@ final class Session: Sendable {
   /// Asks whether the client is still there and was not interrupted; `true` without one.
   let confirmPresence: @Sendable () -> Bool
   private let environment: [String: String]?
+  /// The terminal that the client sits at, where it has one.
+  private let terminal: OwnedDescriptor?
   /// Why a result could not be written.
   let outputFailure = Mutex<SystemError?>(nil)
 
@@ -24,13 +26,14 @@ final class Session: Sendable {
 
   private static let ofProcess = Session(
     input: .standardInput, output: .standardOutput, errors: .standardError, interrupts: .ofProcess, container: nil,
-    environment: nil, confirmPresence: { true })
+    environment: nil, terminal: nil, confirmPresence: { true })
 
   static var present: Session { ofClient ?? ofProcess }
 
   init(
     input: OwnedDescriptor, output: OwnedDescriptor, errors: OwnedDescriptor, interrupts: Interrupts,
-    container: Container?, environment: [String: String]?, confirmPresence: @escaping @Sendable () -> Bool
+    container: Container?, environment: [String: String]?, terminal: OwnedDescriptor?,
+    confirmPresence: @escaping @Sendable () -> Bool
   ) {
     self.input = input
     self.output = output
@@ -38,6 +41,7 @@ final class Session: Sendable {
     self.interrupts = interrupts
     self.container = container
     self.environment = environment
+    self.terminal = terminal
     self.confirmPresence = confirmPresence
   }
 
@@ -51,4 +55,10 @@ final class Session: Sendable {
   }
 
   func variable(_ name: String) -> String? { environment.map { $0[name] } ?? ProcessInfo.processInfo.environment[name] }
+
+  /// Asks the person for a secret; nil where there is no terminal. A client that has gone leaves its terminal to others.
+  func readSecret(prompt: String) throws -> SecretBytes? {
+    guard container != nil else { return try Terminal.readSecret(prompt: prompt) }
+    return try Terminal.readSecret(prompt: prompt, at: terminal, isCancelled: { interrupts.isRaised })
+  }
 }

@@ -19,7 +19,7 @@ struct TypedSecret {
   func existing(_ file: String?, prompt: String? = nil) throws -> SecretBytes {
     if let file { return try read(file) }
     let prompt = prompt ?? "\(name.prefix(1).uppercased())\(name.dropFirst()): "
-    guard let secret = try Terminal.readSecret(prompt: prompt) else { throw noTerminal }
+    guard let secret = try Session.present.readSecret(prompt: prompt) else { throw noTerminal }
     return secret
   }
 
@@ -29,8 +29,8 @@ struct TypedSecret {
     if let file {
       secret = try read(file)
     } else {
-      guard let first = try Terminal.readSecret(prompt: "New \(name): ") else { throw noTerminal }
-      guard let second = try Terminal.readSecret(prompt: "The same again: ") else { throw noTerminal }
+      guard let first = try Session.present.readSecret(prompt: "New \(name): ") else { throw noTerminal }
+      guard let second = try Session.present.readSecret(prompt: "The same again: ") else { throw noTerminal }
       let same = first.withUnsafeBytes { left in second.withUnsafeBytes { right in left.elementsEqual(right) } }
       guard same else { throw Failure.usage("the two \(name)s differ; nothing was changed") }
       secret = first

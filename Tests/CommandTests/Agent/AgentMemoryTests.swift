@@ -92,7 +92,9 @@ private struct ProcessMemory {
   /// How often each of the secrets occurs.
   func count(of secrets: [String: [UInt8]]) throws -> [String: Int] {
     let memory = try Descriptor(open("/proc/\(process)/mem", O_RDONLY | O_CLOEXEC), "open")
-    let maps = try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
+    // To its very end: the system gives it in pieces.
+    let list = try Descriptor(open("/proc/\(process)/maps", O_RDONLY | O_CLOEXEC), "open")
+    let maps = String(decoding: list.read(until: nil), as: UTF8.self)
     var counts = secrets.mapValues { _ in 0 }
     var searched = 0
     for line in maps.split(separator: "\n") {
@@ -102,8 +104,15 @@ private struct ProcessMemory {
       guard fields[1].hasPrefix("rw"), ends.count == 2 else { continue }
       var bytes = [UInt8](repeating: 0, count: Int(ends[1] - ends[0]))
       let count = bytes.count
-      let read = bytes.withUnsafeMutableBytes { pread(memory.number, $0.baseAddress, count, off_t(ends[0])) }
-      guard read > 0 else { continue }
+      // A page that went meanwhile ends a read early; what is behind it counts as well.
+      var read = 0
+      while read < count {
+        let more = bytes.withUnsafeMutableBytes {
+          pread(memory.number, $0.baseAddress! + read, count - read, off_t(ends[0]) + off_t(read))
+        }
+        read += more > 0 ? more : 4096 - read % 4096
+      }
+      read = count
       searched += read
       for (name, secret) in secrets { counts[name, default: 0] += Self.count(of: secret, in: bytes[..<read]) }
     }

@@ -124,7 +124,7 @@ import Testing
     let before = try openCount()
     let folder = try FileSystem().open(desk.path("run/coffer"), .directory)
     let name = URL(filePath: try desk.socketPath).lastPathComponent
-    for count in [1, 5, 8] {
+    for count in [1, 6, 8] {
       let socket = try #require(try LocalSocket.connect(name, in: folder, path: desk.path("run/coffer")))
       let given = try (0..<count).map { _ in try FileSystem().open("/dev/null", .readOnly) }
       let request = AgentRequest(.stop, of: try FolderIdentity(at: desk.path("vault"))).message
