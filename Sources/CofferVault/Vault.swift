@@ -72,8 +72,10 @@ public final class Vault: Sendable {
       try anchor.followKeybag(keybagDigest, next: nil, index.read { $0.committed })
     }
     do {
-      try completeDeposits()
+      // One kind of mark that is damaged keeps nobody from the other.
+      let deposits = Result { try completeDeposits() }
       try recover()
+      try deposits.get()
     } catch {
       // Where the marks are damaged, what a crash left stays: no reason to keep anyone from the rest. A verification says
       // what it is.

@@ -45,7 +45,8 @@ extension Vault {
     try VaultError.catching {
       let found = try Vault.unlockedKeys(in: folder, id: id, keyStore: keyStore, time: time, passcode: passcode)
       guard keys.restore(found.classKeys) else { return }
-      if !isReadOnly { try completeDeposits() }
+      // The vault is unlocked whatever becomes of these: their marks stay for the next time.
+      if !isReadOnly { try? completeDeposits() }
       observers.tell(.didBecomeAvailable)
     }
   }
