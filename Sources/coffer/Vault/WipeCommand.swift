@@ -14,7 +14,8 @@ struct WipeCommand: ParsableCommand {
       back. A copy of the folder that was made before opens with the vault's recovery key, or with the company's key
       where one was given, and with nothing else.
 
-      A process that has the vault open keeps what it unlocked until it ends: then wipe once more, to remove the rest.
+      The vault's agent is ended. Another process that has the vault open keeps what it unlocked until it ends: then wipe
+      once more, to remove the rest.
       """)
 
   @OptionGroup var options: GlobalOptions
@@ -38,7 +39,12 @@ struct WipeCommand: ParsableCommand {
     }
     let outcome = try Container.wipe(at: path, keyStore: options.keys)
     let left = Self.copies(outcome)
-    if let holder = outcome.holder {
+    var holder = outcome.holder
+    if holder != nil, try AgentClient.stopAgent(of: options) {
+      // The keys are gone from the disk, and now from the agent's memory: what is left is ciphertext.
+      holder = try Container.wipe(at: path, keyStore: options.keys).holder
+    }
+    if let holder {
       let name = holder > 0 ? "process \(holder)" : "another process"
       throw Failure(
         code: 75,

@@ -112,6 +112,15 @@ import Testing
     try desk.unlock()
   }
 
+  @Test func `a wipe ends the agent, too, and leaves nothing`() throws {
+    try desk.unlock()
+    let outcome = try desk.run("coffer", ["wipe", "--yes"])
+    #expect(outcome.code == 0)
+    #expect(outcome.output.contains("wiped"))
+    #expect(!desk.exists("vault/keybag.json") && !desk.exists("vault/index.sqlite"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: desk.path("keys")).isEmpty)
+  }
+
   @Test func `two that unlock at the same moment find one agent`() throws {
     for _ in 0..<3 {
       let both = try (0..<2).map { _ in try desk.start("coffer", ["unlock", "--passcode-file", "passcode", "--json"]) }
