@@ -32,7 +32,7 @@ extension Container {
 
   /// Brings the keys back. Throws a refusal where the passcode is wrong, also where nothing is locked.
   public func unlock(passcode: SecretBytes) throws {
-    try ContainerError.catching { try vault.unlock(passcode: passcode) }
+    try ContainerError.telling(vault.passcodeAttempts) { try vault.unlock(passcode: passcode) }
   }
 
   /// Calls `observer` on every event, on the thread that locks or unlocks, until the observation goes.

@@ -25,9 +25,19 @@ extension Container {
     at path: String, keyStore: any KeyStore, old: () throws -> SecretBytes, new: () throws -> SecretBytes,
     derivation: PasscodeDerivation? = nil, options: KeyOptions = KeyOptions(), time: any TimeSource = SystemTime()
   ) throws {
-    try ContainerError.telling(at: path, keyStore, time) {
+    try ContainerError.telling(Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)) {
       try Vault.changePasscode(
         at: path, keyStore: keyStore, old: old, new: new, derivation: derivation, options: options.keybag, time: time)
+    }
+  }
+
+  /// As above, for a vault that is open.
+  public func changePasscode(
+    old: () throws -> SecretBytes, new: () throws -> SecretBytes, derivation: PasscodeDerivation? = nil,
+    options: KeyOptions = KeyOptions()
+  ) throws {
+    try ContainerError.telling(vault.passcodeAttempts) {
+      try vault.changePasscode(old: old, new: new, derivation: derivation, options: options.keybag)
     }
   }
 
@@ -70,13 +80,12 @@ extension Container {
 extension ContainerError {
   /// Runs `body`; where a passcode was wrong, says what the next wrong one brings.
   static func telling<Result>(
-    at path: String, _ keyStore: any KeyStore, _ time: any TimeSource, _ body: () throws -> Result
+    _ attempts: @autoclosure () -> PasscodeAttempts?, _ body: () throws -> Result
   ) throws -> Result {
     do {
       return try body()
     } catch VaultError.wrongPasscode {
-      let attempts = Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)
-      throw ContainerError(.refused, VaultError.wrongPasscode.description + (attempts.map(hint) ?? ""))
+      throw ContainerError(.refused, VaultError.wrongPasscode.description + (attempts().map(hint) ?? ""))
     } catch let error as VaultError {
       throw ContainerError(error)
     }

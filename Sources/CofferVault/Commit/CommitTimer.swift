@@ -27,8 +27,9 @@ final class CommitTimer: Sendable {
   /// Runs `commit` after the interval, unless it is about to run already.
   func set(_ commit: @escaping @Sendable () -> Void) {
     guard !isSet.exchange(true, ordering: .acquiringAndReleasing) else { return }
-    scheduler.schedule(afterSeconds: Self.interval) { [self] in
-      isSet.store(false, ordering: .releasing)
+    // Not held by what waits: a scheduler that is the vault's own would hold itself.
+    scheduler.schedule(afterSeconds: Self.interval) { [weak self] in
+      self?.isSet.store(false, ordering: .releasing)
       commit()
     }
   }

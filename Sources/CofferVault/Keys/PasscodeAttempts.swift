@@ -14,6 +14,11 @@ public struct PasscodeAttempts: Sendable, Hashable {
 }
 
 extension Vault {
+  /// As below, for a vault that is open.
+  public var passcodeAttempts: PasscodeAttempts? {
+    Self.passcodeAttempts(at: folder.path, keyStore: keyStore, files: folder.files, time: time)
+  }
+
   /// How many passcodes may be tried, and when; nil where that cannot be known. Needs no passcode, and counts nothing.
   public static func passcodeAttempts(
     at path: String, keyStore: any KeyStore, files: FileSystem = FileSystem(), time: any TimeSource = SystemTime()

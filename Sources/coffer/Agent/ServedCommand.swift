@@ -8,6 +8,7 @@ protocol ServedCommand: ParsableCommand {
 
 extension InfoCommand: ServedCommand {}
 extension VerifyCommand: ServedCommand {}
+extension PasscodeCommand: ServedCommand {}
 extension BackupCommand: ServedCommand {}
 extension PutCommand: ServedCommand {}
 extension GetCommand: ServedCommand {}

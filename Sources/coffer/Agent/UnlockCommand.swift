@@ -51,6 +51,12 @@ struct UnlockCommand: ParsableCommand {
     guard let status = try AgentClient.connect(options)?.status() else {
       throw Failure(code: 75, text: "the agent has ended again; try again")
     }
+    if settings.differ(from: status) {
+      Output.note(
+        "the agent was running already and keeps its settings: it locks "
+          + (status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes" : "never by itself")
+          + ", with \(status.graceSeconds.plain) seconds to finish. For others: coffer agent stop, and unlock again")
+    }
     if options.json { return try Output.json(status) }
     let idle = status.idleLockMinutes
     Output.line(idle > 0 ? "unlocked; locks after \(idle.plain) minutes without a command" : "unlocked")

@@ -102,7 +102,7 @@ import Testing
     // The holder goes on with what it has, and gives nobody else the keys.
     #expect(try vault.contents(of: VaultPath("kept")) == [1, 2, 3])
     #expect(throws: VaultError.wiped) {
-      try vault.changePasscode(old: VaultFixture.passcode(), new: VaultFixture.passcode())
+      try vault.changePasscode(old: { VaultFixture.passcode() }, new: { VaultFixture.passcode() })
     }
     try vault.setSetting("after", to: [1])
     try vault.close()
