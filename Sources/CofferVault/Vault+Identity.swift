@@ -11,3 +11,10 @@ extension Vault {
     return try? VaultDescription(parsing: bytes).id
   }
 }
+
+extension Vault {
+  /// The room on the file system that the vault lies on.
+  public func space() throws(VaultError) -> FileSystemSpace {
+    try VaultError.catching { try folder.descriptor.space() }
+  }
+}

@@ -18,6 +18,7 @@ public final class Vault: Sendable {
   let keys: KeyRing
   let scheduler: any Scheduler
   let observers = Observers()
+  let changeObservers = ChangeObservers()
   let time: any TimeSource
   let files = FileRegistry()
   let folder: VaultFolder
@@ -234,8 +235,14 @@ public final class Vault: Sendable {
       // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
       // not look like an operation that failed.
       if index.read({ $0.isFull }) { try commitJoined() }
-      let result = try index.perform(body)
+      if changeObservers.isEmpty {
+        let result = try index.perform(body)
+        commitSoon()
+        return result
+      }
+      let (result, changes) = try index.perform { session in (try body(session), session.takeNoted()) }
       commitSoon()
+      changeObservers.tell(changes)
       return result
     }
   }

@@ -5,7 +5,8 @@ import Testing
 @Suite struct HelpTests {
   static let commands: [[String]] = [
     ["init"], ["unlock"], ["lock"], ["agent"], ["agent", "status"], ["agent", "stop"], ["agent", "run"], ["info"],
-    ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["verify"], ["backup"], ["accept-restored"],
+    ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["mount"], ["unmount"], ["verify"],
+    ["backup"], ["accept-restored"],
     ["put"], ["get"], ["cat"], ["ls"], ["stat"], ["mkdir"], ["mv"], ["rm"], ["protect"], ["import"], ["export"],
     ["enroll"], ["policy"],
     ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],

@@ -26,6 +26,8 @@ final class IndexSession {
   /// What the running operation wants done when it is applied.
   private var operationRemovals: [PendingRemoval] = []
   private var operationEffects: [() -> Void] = []
+  /// What the running operation changed that others may remember.
+  private var noted: [TreeChange] = []
   private var hasFailed = false
   /// Operations since the last commit.
   private(set) var operationCount = 0
@@ -90,6 +92,15 @@ final class IndexSession {
   /// Runs `effect` once the running operation is applied; never where it fails.
   func afterOperation(_ effect: @escaping () -> Void) { operationEffects.append(effect) }
 
+  /// Tells whoever observes the vault of a change, once the running operation is applied.
+  func note(_ change: TreeChange) { noted.append(change) }
+
+  /// What the running operation noted.
+  func takeNoted() -> [TreeChange] {
+    defer { noted = [] }
+    return noted
+  }
+
   /// Throws after a commit that failed: what is in memory is no longer what is stored.
   func requireUsable() throws {
     guard !hasFailed else { throw VaultError.needsReopening }
@@ -102,6 +113,7 @@ final class IndexSession {
     journal.removeAll(keepingCapacity: true)
     operationRemovals = []
     operationEffects = []
+    noted.removeAll(keepingCapacity: true)
     do {
       let result = try body()
       operationCount += 1

@@ -29,6 +29,8 @@ final class AgentServer {
   private var connections: [Int: Connection] = [:]
   private var nextNumber = 0
   private var idle: IdleClock
+  private var mountUses = 0
+  private var lastRecheck: Instant
   /// Set when the agent is to end: until when commands may.
   private var end: Instant?
 
@@ -55,6 +57,7 @@ final class AgentServer {
     self.memoryLocked = memoryLocked
     self.now = now
     self.removeSocket = removeSocket
+    lastRecheck = now()
     idle = IdleClock(limit: idleMinutes > 0 ? .seconds(60 * idleMinutes) : nil, now: now())
   }
 
@@ -101,7 +104,20 @@ final class AgentServer {
       if let incoming = connection.incoming, now >= incoming.deadline { connections[number] = nil }
       if connection.role == .untilLocked, vault.present.state == .locked { answerStatus(number) }
     }
+    lookAfterMounts(now)
     if idle.isDue(now: now) { lockInBackground(graceSeconds: vault.graceSeconds) }
+  }
+
+  /// Whoever works in a mount uses the vault. And the policy that allowed it may have become too old.
+  private func lookAfterMounts(_ now: Instant) {
+    let uses = vault.mounts.uses
+    if uses != mountUses {
+      mountUses = uses
+      idle.touch(now: now)
+    }
+    guard now - lastRecheck >= Self.longestWait else { return }
+    lastRecheck = now
+    Thread.detachNewThread { [vault] in vault.mounts.recheck() }
   }
 
   // MARK: Connections
@@ -178,7 +194,7 @@ final class AgentServer {
       connections[number]?.role = .command
       link.send(.accepted)
       let run = ServedRun(
-        arguments, environment: environment, descriptors: descriptors, vault.container, link)
+        arguments, environment: environment, descriptors: descriptors, vault, link)
       idle.begin()
       return start(number) { run.perform() }
     }
@@ -214,7 +230,7 @@ final class AgentServer {
       running: true, process: ProcessHardening.processID, vaultID: vault.container.id.description, state: state,
       since: since.formatted(.iso8601), idleLockMinutes: idleMinutes, graceSeconds: vault.graceSeconds,
       commands: connections.values.count { $0.role == .command }, readOnly: vault.container.isReadOnly,
-      memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps)
+      memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places)
     if let text = try? JSONEncoder().encode(status) {
       connections[number]?.link.send(.outcome(code: 0, text: String(decoding: text, as: UTF8.self)))
     }

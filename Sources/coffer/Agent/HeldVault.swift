@@ -7,6 +7,7 @@ internal import Synchronization
 /// The vault that the agent holds, and whether its keys are there.
 final class HeldVault: Sendable {
   let container: Container
+  let mounts: HeldMounts
   let identity: FolderIdentity
   let graceSeconds: Double
   private let observation: ContainerObservation
@@ -21,6 +22,7 @@ final class HeldVault: Sendable {
     _ container: Container, identity: FolderIdentity, graceSeconds: Double, didChange: @escaping @Sendable () -> Void
   ) {
     self.container = container
+    mounts = HeldMounts(container)
     self.identity = identity
     self.graceSeconds = graceSeconds
     let state = LockState()
@@ -58,7 +60,8 @@ final class HeldVault: Sendable {
 
   /// Commits, and gives the vault back.
   func close() -> AgentAnswer {
-    outcome {
+    mounts.endAll(forGood: true)
+    return outcome {
       try container.close()
       return "the agent has ended"
     }

@@ -4,6 +4,12 @@ internal import ArgumentParser
 /// `Session.present`, where it also asks the person for what it must.
 protocol ServedCommand: ParsableCommand {
   var options: GlobalOptions { get }
+  /// Whether it says which vault it means; always, but for commands that can do without one.
+  var namesVault: Bool { get }
+}
+
+extension ServedCommand {
+  var namesVault: Bool { true }
 }
 
 extension InfoCommand: ServedCommand {}

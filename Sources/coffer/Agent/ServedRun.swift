@@ -11,14 +11,14 @@ struct ServedRun: Sendable {
   let folder: OwnedDescriptor
 
   init(
-    _ arguments: [String], environment: [String: String], descriptors: [OwnedDescriptor], _ container: Container,
+    _ arguments: [String], environment: [String: String], descriptors: [OwnedDescriptor], _ vault: HeldVault,
     _ connection: AgentConnection
   ) {
     self.arguments = arguments
     folder = descriptors[3]
     session = Session(
       input: descriptors[0], output: descriptors[1], errors: descriptors[2], interrupts: connection.interrupts,
-      container: container, environment: environment,
+      container: vault.container, mounts: vault.mounts, environment: environment,
       terminal: descriptors.count > 4 ? descriptors[4] : nil, confirmPresence: { connection.confirmPresence() })
   }
 

@@ -31,6 +31,12 @@ struct UnlockCommand: ParsableCommand {
     if let status = try AgentClient.connect(options)?.status(), status.state == .unlocked {
       return try show()
     }
+    try startAgent()
+    try show()
+  }
+
+  /// Lets an agent have the vault unlocked: the one that is there, or a new one.
+  func startAgent() throws {
     // What cannot be opened is said before anyone is asked for a passcode.
     guard let id = Container.statedID(at: try options.vaultPath), let place = try AgentPlace.of(id, making: true) else {
       return try options.open().close()
@@ -39,11 +45,8 @@ struct UnlockCommand: ParsableCommand {
     // Two that come here at the same moment: the second one finds the first one's agent.
     let start = try place.takeStart()
     defer { start.unlock() }
-    if let agent = try AgentClient.connect(options), try agent.request(.unlock(passcode)) != nil {
-      return try show()
-    }
+    if let agent = try AgentClient.connect(options), try agent.request(.unlock(passcode)) != nil { return }
     try AgentProcess(options: options, settings: settings).startInBackground(passcode: passcode)
-    try show()
   }
 
   /// What the agent says of itself.

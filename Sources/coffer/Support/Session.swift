@@ -14,6 +14,8 @@ final class Session: Sendable {
   let interrupts: Interrupts
   /// The vault that the agent holds open; nil where the command opens it itself.
   let container: Container?
+  /// Where that vault is mounted; nil with `container`.
+  let mounts: HeldMounts?
   /// Asks whether the client is still there and was not interrupted; `true` without one.
   let confirmPresence: @Sendable () -> Bool
   private let environment: [String: String]?
@@ -26,13 +28,13 @@ final class Session: Sendable {
 
   private static let ofProcess = Session(
     input: .standardInput, output: .standardOutput, errors: .standardError, interrupts: .ofProcess, container: nil,
-    environment: nil, terminal: nil, confirmPresence: { true })
+    mounts: nil, environment: nil, terminal: nil, confirmPresence: { true })
 
   static var present: Session { ofClient ?? ofProcess }
 
   init(
     input: OwnedDescriptor, output: OwnedDescriptor, errors: OwnedDescriptor, interrupts: Interrupts,
-    container: Container?, environment: [String: String]?, terminal: OwnedDescriptor?,
+    container: Container?, mounts: HeldMounts?, environment: [String: String]?, terminal: OwnedDescriptor?,
     confirmPresence: @escaping @Sendable () -> Bool
   ) {
     self.input = input
@@ -40,6 +42,7 @@ final class Session: Sendable {
     self.errors = errors
     self.interrupts = interrupts
     self.container = container
+    self.mounts = mounts
     self.environment = environment
     self.terminal = terminal
     self.confirmPresence = confirmPresence
