@@ -41,7 +41,10 @@ final class FuseSession: Sendable {
 
   func mount(at place: String) throws(MountError) {
     guard let session = condition.withLock({ pointer }) else { throw .failed }
-    if fuse_session_mount(session, place) == 0 { return }
+    if fuse_session_mount(session, place) == 0 {
+      var channel = KernelChannel.operations
+      if fuse_session_custom_io(session, &channel, fuse_session_fd(session)) == 0 { return }
+    }
     destroy()
     if access("/dev/fuse", R_OK | W_OK) != 0 { throw .noDevice }
     throw access("/usr/bin/fusermount3", X_OK) == 0 ? .failed : .noHelper

@@ -18,6 +18,7 @@ extension MountServer {
         // The size first: where it cannot be, nothing else is.
         if mask & FUSE_SET_ATTR_SIZE != 0 {
           let size = UInt64(clamping: values!.pointee.st_size)
+          try server.dropPrivileges(of: number, for: request)
           if let file = OpenNode.file(info) {
             try file.truncate(to: size)
           } else {
@@ -27,6 +28,7 @@ extension MountServer {
           }
         }
         let changes = AttributeChanges(values!.pointee, mask)
+        if changes.user != nil || changes.group != nil { try server.dropPrivileges(of: number) }
         request.reply(
           changes.isEmpty
             ? try server.view.attributes(of: number) : try server.view.setAttributes(changes, of: number))
@@ -83,6 +85,18 @@ extension MountServer {
         request.done()
       }
     }
+  }
+}
+
+extension MountServer {
+  /// After a change of content by anyone but root: its set-user-ID bits go, as write(2) has it.
+  func dropPrivileges(of number: InodeNumber, for request: Request) throws {
+    if request.owner.user != 0 { try dropPrivileges(of: number) }
+  }
+
+  /// Where the kernel does not do so by itself.
+  fileprivate func dropPrivileges(of number: InodeNumber) throws {
+    if handshake.isTaken { try view.dropPrivileges(of: number) }
   }
 }
 

@@ -26,7 +26,10 @@ extension MountServer {
         // For writing, reading too: the kernel fills the pages that it keeps.
         let isWriting = flags & O_ACCMODE != O_RDONLY
         let file = try server.view.open(number, isWriting ? .writing : .reading)
-        if flags & O_TRUNC != 0 { try file.truncate(to: 0) }
+        if flags & O_TRUNC != 0 {
+          try server.dropPrivileges(of: number, for: request)
+          try file.truncate(to: 0)
+        }
         server.didOpen(number)
         OpenNode.keep(file, in: &info!.pointee)
         info!.pointee.keep_cache = 1
@@ -48,9 +51,11 @@ extension MountServer {
         }
       }
     }
-    operations.write = { request, _, bytes, count, offset, info in
-      Request.answer(request) { request, _ in
+    operations.write = { request, number, bytes, count, offset, info in
+      Request.answer(request) { request, server in
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        // What comes from the kernel's pages was written before, to a file without such bits.
+        if info?.pointee.writepage == 0 { try server.dropPrivileges(of: server.number(number), for: request) }
         try file.write(UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(offset))
         fuse_reply_write(request.handle, count)
       }
@@ -72,6 +77,7 @@ extension MountServer {
         guard offset >= 0, count > 0 else { return request.fail(EINVAL) }
         let (end, overflows) = UInt64(offset).addingReportingOverflow(UInt64(count))
         guard !overflows, end <= UInt64(Int64.max) else { return request.fail(EFBIG) }
+        try server.dropPrivileges(of: file.number, for: request)
         try server.allocate(UInt64(offset)..<end, mode, of: file)
         request.done()
       }
@@ -90,10 +96,11 @@ extension MountServer {
       }
     }
     operations.copy_file_range = { request, _, from, input, _, to, output, count, _ in
-      Request.answer(request) { request, _ in
+      Request.answer(request) { request, server in
         guard let source = OpenNode.file(input), let target = OpenNode.file(output) else {
           return request.fail(EBADF)
         }
+        try server.dropPrivileges(of: target.number, for: request)
         let copied = try MountServer.copy(
           min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
         fuse_reply_write(request.handle, copied)

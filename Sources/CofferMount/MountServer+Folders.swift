@@ -6,6 +6,7 @@ internal import Glibc
 /// What the kernel asks of folders. They are not opened: it keeps their entries until it is told of a change.
 extension MountServer {
   static func setFolderOperations(_ operations: inout fuse_lowlevel_ops) {
+    operations.opendir = { request, _, _ in Request.answer(request) { request, _ in request.fail(ENOSYS) } }
     operations.readdir = { request, folder, room, offset, _ in
       Request.answer(request) { request, server in
         try server.read(folder, room, offset, withAttributes: false, for: request)

@@ -15,6 +15,7 @@ public final class MountServer: Sendable {
   /// The mount point, as a canonical path.
   public let place: String
   let session = FuseSession()
+  let handshake = Handshake()
   private let didEnd: @Sendable (MountServer) -> Void
   private let phase = Mutex(Phase.starting)
   private let phaseChanged = NSCondition()
@@ -170,12 +171,12 @@ extension MountServer {
     let wanted =
       FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO
       | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_NO_OPENDIR_SUPPORT | FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC
-      | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_HANDLE_KILLPRIV
-    // Pages stay until they are declared void, whatever the times say; locks stay with the kernel; and a buffer is
-    // written to and read from, without pipes between.
+      | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO
+    // Pages stay until they are declared void, whatever the times say; locks stay with the kernel; a buffer is written to
+    // and read from, without pipes between; and of clearing bits, see KernelChannel.
     let unwanted =
       FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_SPLICE_READ
-      | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE
+      | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV
     connection.want |= UInt32(wanted) & connection.capable
     connection.want &= ~UInt32(unwanted)
     connection.max_background = 64
