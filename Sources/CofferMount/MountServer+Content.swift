@@ -43,9 +43,9 @@ extension MountServer {
       }
     }
     operations.read = { request, _, count, offset, info in
-      Request.answer(request) { request, _ in
+      Request.answer(request) { request, server in
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
-        try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
+        try server.buffers.with(count) { buffer in
           let found = try file.read(at: UInt64(offset), into: buffer)
           fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, found)
         }
@@ -56,6 +56,8 @@ extension MountServer {
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
         // What comes from the kernel's pages was written before, to a file without such bits.
         if info?.pointee.writepage == 0 { try server.dropPrivileges(of: server.number(number), for: request) }
+        // The library keeps its buffer for requests to come: no plaintext stays in it.
+        defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
         try file.write(UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(offset))
         fuse_reply_write(request.handle, count)
       }
@@ -101,7 +103,7 @@ extension MountServer {
           return request.fail(EBADF)
         }
         try server.dropPrivileges(of: target.number, for: request)
-        let copied = try MountServer.copy(
+        let copied = try server.copy(
           min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
         fuse_reply_write(request.handle, copied)
       }
@@ -111,14 +113,13 @@ extension MountServer {
   /// Bytes that one copy_file_range(2) does at most; the caller asks for the rest.
   private static let copyLimit = 64 << 20
 
-  private static func copy(
+  private func copy(
     _ count: Int, from source: ViewFile, _ from: UInt64, to target: ViewFile, _ to: UInt64
   ) throws -> Int {
-    let step = min(count, 1 << 20)
-    return try withUnsafeTemporaryAllocation(byteCount: step, alignment: 16) { buffer in
+    try buffers.with(min(count, AnswerBuffers.size)) { buffer in
       var done = 0
       while done < count {
-        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(step, count - done)])
+        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, count - done)])
         let found = try source.read(at: from + UInt64(done), into: piece)
         if found == 0 { break }
         try target.write(UnsafeRawBufferPointer(rebasing: piece[..<found]), at: to + UInt64(done))

@@ -16,6 +16,7 @@ public final class MountServer: Sendable {
   public let place: String
   let session = FuseSession()
   let handshake = Handshake()
+  let buffers = AnswerBuffers()
   private let didEnd: @Sendable (MountServer) -> Void
   private let phase = Mutex(Phase.starting)
   private let phaseChanged = NSCondition()
@@ -73,6 +74,7 @@ public final class MountServer: Sendable {
     thread.start()
     phaseChanged.withLock { while phase.withLock({ $0 }) == .starting { phaseChanged.wait() } }
     if phase.withLock({ $0 }) == .ended { throw .failed }
+    Mounts.setReadAhead(at: place)
   }
 
   private func set(_ new: Phase) {
@@ -134,6 +136,7 @@ public final class MountServer: Sendable {
   /// Lets the kernel write back what it has of files, and forget it, also where a program has it mapped.
   private func dropContent() {
     for number in opened.withLock({ $0 }) { session.tell(.content(kernelNumber(number))) }
+    buffers.overwriteAll()
   }
 
   private func toKernel(_ change: ViewChange) -> KernelChange {
