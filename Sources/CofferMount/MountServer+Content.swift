@@ -12,6 +12,7 @@ extension MountServer {
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
         let (attributes, file) = try server.view.createFile(Array(name!), in: server.number(folder), node)
         server.didOpen(attributes.number)
+        server.didName(attributes.number, Array(name!), in: server.number(folder))
         var entry = server.entry(attributes)
         OpenNode.keep(file, in: &info!.pointee)
         info!.pointee.keep_cache = 1

@@ -47,6 +47,7 @@ extension MountServer {
               name, found.number.value, found.kind, found.attributes.map(entry), behind: off_t(found.cookie))
           }
           if !isAdded { break }
+          if withAttributes, found.kind == .file { didName(found.number, found.name, in: folder) }
         }
       }
       fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, page.count)

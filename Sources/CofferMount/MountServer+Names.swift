@@ -9,7 +9,10 @@ extension MountServer {
     operations.lookup = { request, folder, name in
       Request.answer(request) { request, server in
         do {
-          var entry = server.entry(try server.view.lookup(Array(name!), in: server.number(folder)))
+          let (name, folder) = (Array(name!), server.number(folder))
+          let found = try server.view.lookup(name, in: folder)
+          server.didName(found.number, name, in: folder)
+          var entry = server.entry(found)
           fuse_reply_entry(request.handle, &entry)
         } catch let error as ViewError where error == .notFound {
           var entry = MountServer.missing
@@ -28,7 +31,9 @@ extension MountServer {
       Request.answer(request) { request, server in
         guard let kind = NodeKind(mode: mode) else { return request.fail(EPERM) }
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
-        var entry = server.entry(try server.view.makeNode(kind, Array(name!), in: server.number(folder), node))
+        let made = try server.view.makeNode(kind, Array(name!), in: server.number(folder), node)
+        server.didName(made.number, Array(name!), in: server.number(folder))
+        var entry = server.entry(made)
         fuse_reply_entry(request.handle, &entry)
       }
     }

@@ -17,6 +17,8 @@ public final class MountServer: Sendable {
   let session = FuseSession()
   let handshake = Handshake()
   let buffers = AnswerBuffers()
+  /// Of a mount in which nothing is written the kernel believes every size that it is told, and nothing has to be known.
+  private let places: KnownPlaces?
   private let didEnd: @Sendable (MountServer) -> Void
   private let phase = Mutex(Phase.starting)
   private let phaseChanged = NSCondition()
@@ -45,6 +47,7 @@ public final class MountServer: Sendable {
     self.view = view
     self.place = place
     self.didEnd = didEnd
+    places = view.isReadOnly ? nil : KnownPlaces()
   }
 
   private func start(allowsOthers: Bool) throws(MountError) {
@@ -59,7 +62,7 @@ public final class MountServer: Sendable {
       observations = [
         view.observeChanges { [weak self] found in
           guard let self else { return }
-          changes.add(found.map(toKernel), isWaiting: !ContainerView.isWorkingHere)
+          changes.add(found.flatMap(toKernel), isWaiting: !ContainerView.isWorkingHere)
         },
         view.observeLocking { [weak self] in self?.dropContent() },
       ]
@@ -139,12 +142,33 @@ public final class MountServer: Sendable {
     buffers.overwriteAll()
   }
 
-  private func toKernel(_ change: ViewChange) -> KernelChange {
+  /// The kernel was told of a file under this name.
+  func didName(_ number: InodeNumber, _ name: [UInt8], in folder: InodeNumber) {
+    places?.remember(number, as: name, in: folder)
+  }
+
+  private func toKernel(_ change: ViewChange) -> [KernelChange] {
     switch change {
-    case .name(let name, let folder): .name(name, in: kernelNumber(folder))
-    case .attributes(let number): .attributes(kernelNumber(number))
-    case .content(let number): .content(kernelNumber(number))
+    case .name(let name, let folder): [.name(name, in: kernelNumber(folder))]
+    case .attributes(let number): [.attributes(kernelNumber(number))]
+    case .content(let number): [.content(kernelNumber(number))] + forgettingSize(of: number)
     }
+  }
+
+  /// What makes the kernel forget the size that it keeps of a file: its name, or where that is not known, all names. A file
+  /// that a program has open here keeps its size until it is opened anew.
+  private func forgettingSize(of number: InodeNumber) -> [KernelChange] {
+    guard let places else { return [] }
+    if let place = places[number] { return [.name(place.name, in: kernelNumber(place.folder))] }
+    var names: [KernelChange] = []
+    var cookie: UInt64?
+    while let found = try? view.readFolder(view.root, after: cookie, limit: 512, withAttributes: false),
+      let last = found.last
+    {
+      names += found.map { .name($0.name, in: fuse_ino_t(FUSE_ROOT_ID)) }
+      cookie = last.cookie
+    }
+    return names
   }
 }
 
@@ -153,8 +177,9 @@ extension MountServer {
     var operations = fuse_lowlevel_ops()
     operations.`init` = { data, connection in
       guard let data, let connection else { return }
-      MountServer.configure(&connection.pointee)
-      Unmanaged<MountServer>.fromOpaque(data).takeUnretainedValue().didBecomeLive()
+      let server = Unmanaged<MountServer>.fromOpaque(data).takeUnretainedValue()
+      server.configure(&connection.pointee)
+      server.didBecomeLive()
     }
     operations.forget = { request, number, _ in
       guard let request, let data = fuse_req_userdata(request) else { return }
@@ -170,9 +195,9 @@ extension MountServer {
   }()
 
   /// What the kernel may do by itself. Locks of files are not asked for: it keeps them, for there is no other machine.
-  private static func configure(_ connection: inout fuse_conn_info) {
+  private func configure(_ connection: inout fuse_conn_info) {
     let wanted =
-      FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO
+      (view.isReadOnly ? 0 : FUSE_CAP_WRITEBACK_CACHE) | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO
       | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_NO_OPENDIR_SUPPORT | FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC
       | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO
     // Pages stay until they are declared void, whatever the times say; locks stay with the kernel; a buffer is written to
