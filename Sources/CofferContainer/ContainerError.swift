@@ -60,8 +60,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .locked:
       .refused
     case .inUse, .busy: .tryAgain
-    case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
-      .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
+    case .emptyPasscode, .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink,
+      .wrongKind, .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage
     case .sourceChanged, .system, .keyStore, .database, .needsReopening: .inputOutput
     case .rncryptor(let error): category(of: error)

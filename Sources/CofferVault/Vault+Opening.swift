@@ -72,6 +72,7 @@ extension Vault {
   ) throws(VaultError) -> Vault {
     let id = VaultID()
     do {
+      try passcode.requirePasscode()
       let present = try files.status(of: path)
       if let present, present.kind != .directory, present.kind != .symbolicLink { throw VaultError.folderNotEmpty }
       try files.makeDirectories(path)
@@ -192,7 +193,8 @@ extension Vault {
   ) throws -> Vault {
     try openingErrors {
       let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
-      let opened = try place.locked.unlock(passcode: { SecretBytes(count: 0) { _ in } }) { derivation, _ in
+      let unused = SecretBytes(count: 1) { $0[0] = 0 }
+      let opened = try place.locked.unlock(passcode: { unused }) { derivation, _ in
         try deriving(derivation)
       }
       return try place.vault(opened, options: options)

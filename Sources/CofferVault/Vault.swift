@@ -2,6 +2,7 @@ internal import CofferCrypto
 internal import CofferFiles
 public import CofferKeys
 internal import CofferSystem
+internal import Foundation
 internal import Synchronization
 
 /// An open vault: an encrypted file system in a folder.
@@ -22,6 +23,8 @@ public final class Vault: Sendable {
   let files = FileRegistry()
   let folder: VaultFolder
   let keyStore: any KeyStore
+  /// Held while a passcode is tried.
+  let tries = NSLock()
   private let anchor: AnchorKeeper
   private let ballast: Ballast
   private let timer: CommitTimer

@@ -17,6 +17,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case locked
   /// Somebody reads the file as a whole, and its key cannot change meanwhile.
   case busy
+  /// The passcode is empty, and no vault's is. Nothing was counted.
+  case emptyPasscode
   /// The passcode is wrong.
   case wrongPasscode
   /// Too many passcodes were wrong: none is tried for this many seconds.
@@ -110,6 +112,7 @@ extension VaultError: CustomStringConvertible {
       "the vault has format \(version), from a newer version of Coffer; this one reads format \(VaultFormat.version)"
     case .locked: "the vault is locked; unlock it with: coffer unlock"
     case .busy: "the file is being read; its protection class can be changed when that is done"
+    case .emptyPasscode: "the passcode is empty; nothing was tried"
     case .wrongPasscode: "the passcode is wrong"
     case .tooManyAttempts(let seconds):
       "too many wrong passcodes: nothing is tried now; try again in \(Self.duration(seconds))"

@@ -77,10 +77,28 @@ import Testing
         try desk.run("coffer", command + ["--passcode-file", "passcode"]), code: 77,
         says: ["too many wrong passcodes", "try again in"])
     }
+    // What is empty is no try, whether or not something may be tried.
+    try desk.write("empty", "\n")
+    expect(try run("verify", passcode: "empty"), code: 77, says: ["too many wrong passcodes"])
     // Taking the record away makes it worse.
     let id = try #require(try FileManager.default.contentsOfDirectory(atPath: desk.path("keys")).first)
     try desk.remove("keys/\(id)/attempts")
     expect(try run("ls"), code: 77, says: ["try again in 60 minutes"])
+  }
+
+  @Test func `an empty passcode is refused and counts for nothing`() throws {
+    try desk.done("init", "--no-recovery-key", "--wipe-after-10")
+    let id = try #require(try FileManager.default.contentsOfDirectory(atPath: desk.path("keys")).first)
+    let before = try desk.read("keys/\(id)/attempts")
+    for text in ["", "\n", "\r\n"] {
+      try desk.write("empty", text)
+      for command in [["ls"], ["unlock"], ["passcode", "--new-passcode-file", "new"]] {
+        expect(
+          try desk.run("coffer", command + ["--passcode-file", "empty"]), code: 64, says: ["the passcode is empty"])
+      }
+    }
+    #expect(try desk.read("keys/\(id)/attempts") == before)
+    try desk.done("ls")
   }
 
   @Test func `a recovery key is shown once, and opens the vault with a new passcode here and elsewhere`() throws {

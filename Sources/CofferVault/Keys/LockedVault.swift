@@ -1,6 +1,7 @@
 internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
+internal import Foundation
 
 /// A vault whose keys are still wrapped: its headers, and the key store that holds its device's part.
 struct LockedVault {
@@ -8,16 +9,22 @@ struct LockedVault {
   let description: VaultDescription
   let keyStore: any KeyStore
   let time: any TimeSource
+  /// One try at a time: what waits here is not counted yet, so that two right passcodes at the same moment do not delay
+  /// each other, and no more than one derivation's memory is taken.
+  private let tries: NSLock
 
   var id: VaultID { description.id }
 
   /// Throws `notAVault` and `newerFormat`.
-  init(in folder: VaultFolder, keyStore: any KeyStore, time: any TimeSource) throws {
+  ///
+  /// - Parameter tries: of a vault that is open, whose tries may come from several threads.
+  init(in folder: VaultFolder, keyStore: any KeyStore, time: any TimeSource, tries: NSLock = NSLock()) throws {
     guard let bytes = try folder.contents(of: VaultFormat.description) else { throw VaultError.notAVault }
     self.folder = folder
     description = try VaultDescription(parsing: bytes)
     self.keyStore = keyStore
     self.time = time
+    self.tries = tries
   }
 
   /// A keybag as it was read, with what its device has for it.
@@ -43,11 +50,17 @@ struct LockedVault {
   /// Opens the keybag with a passcode, through the gate: **the only way to a derivation of a passcode to be tried**.
   ///
   /// Throws `wiped`, `deviceSecretMissing`, `damaged`, `outdatedKeybag`, `tooManyAttempts` before `passcode` is called,
-  /// and `wrongPasscode` after it.
+  /// and `emptyPasscode` and `wrongPasscode` after it.
   func unlock(passcode: () throws -> SecretBytes, deriving derive: Derive = { try $0.key(for: $1) }) throws -> Opened {
     // What refuses any passcode is said before somebody is asked for one.
     try withLock { try requireOpen(gate(for: self.wrapped())) }
     let passcode = try AskedPasscode(asking: passcode).value
+    // No vault has it: a slip of the finger or an empty file is no try.
+    try passcode.requirePasscode()
+    return try tries.withLock { try self.try(passcode, deriving: derive) }
+  }
+
+  private func `try`(_ passcode: SecretBytes, deriving derive: Derive) throws -> Opened {
     let (wrapped, attempt) = try withLock {
       let wrapped = try self.wrapped()
       let gate = gate(for: wrapped)
@@ -134,6 +147,11 @@ struct LockedVault {
   }
 }
 
+extension SecretBytes {
+  /// Throws `emptyPasscode`: one that every passcode of a vault is held to.
+  func requirePasscode() throws { if count == 0 { throw VaultError.emptyPasscode } }
+}
+
 /// Keeps the failure of whoever asks for the passcode (an interrupted prompt, an unreadable file) apart from the vault's.
 struct AskedPasscode {
   struct Failure: Error { let cause: any Error }
@@ -148,9 +166,10 @@ extension Vault {
   /// The keys of a vault that is open already, for whoever has its passcode: the keybag is read again, and the attempt
   /// goes through the gate. Throws `wrongPasscode`, `tooManyAttempts`, `wiped`, and what the headers' damage says.
   static func unlockedKeys(
-    in folder: VaultFolder, id: VaultID, keyStore: any KeyStore, time: any TimeSource, passcode: SecretBytes
+    in folder: VaultFolder, id: VaultID, keyStore: any KeyStore, time: any TimeSource, passcode: SecretBytes,
+    tries: NSLock = NSLock()
   ) throws -> UnlockedKeys {
-    let locked = try LockedVault(in: folder, keyStore: keyStore, time: time)
+    let locked = try LockedVault(in: folder, keyStore: keyStore, time: time, tries: tries)
     guard locked.id == id else { throw VaultError.damaged(what: VaultFormat.description) }
     return try locked.unlock(passcode: { passcode }).keys
   }

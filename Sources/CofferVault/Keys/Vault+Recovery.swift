@@ -48,6 +48,7 @@ extension Vault {
       var recovery = try VaultRecovery(
         place: place, found: found, acceptsOlderState: vaultOptions.acceptsOlderState)
       let passcode = try AskedPasscode(asking: passcode).value
+      try passcode.requirePasscode()
       let opened = try recovery.run(
         passcode: passcode, derivation: derivation.renewed(), options: options, deriving: derive)
       return try place.vault(opened, options: vaultOptions)

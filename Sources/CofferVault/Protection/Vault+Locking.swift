@@ -43,7 +43,8 @@ extension Vault {
   /// complete. Throws `wrongPasscode`, `tooManyAttempts`, and `wiped` where that was one try too many.
   public func unlock(passcode: SecretBytes) throws(VaultError) {
     try VaultError.catching {
-      let found = try Vault.unlockedKeys(in: folder, id: id, keyStore: keyStore, time: time, passcode: passcode)
+      let found = try Vault.unlockedKeys(
+        in: folder, id: id, keyStore: keyStore, time: time, passcode: passcode, tries: tries)
       guard keys.restore(found.classKeys) else { return }
       // The vault is unlocked whatever becomes of these: their marks stay for the next time.
       if !isReadOnly { try? completeDeposits() }
