@@ -56,8 +56,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .tooManyAttributes, .nameCollisions:
       .cannotCreate
     case .newerFormat, .damaged, .olderThanAnchor, .outdatedKeybag: .damaged
-    case .wrongPasscode, .tooManyAttempts, .wiped, .wrongRecoveryKey, .wrongEscrowKey, .deviceSecretMissing,
-      .locked:
+    case .wrongPasscode, .tooManyAttempts, .wiped, .maybeCopy, .foreignKeybag, .nothingToWipe, .wrongRecoveryKey,
+      .wrongEscrowKey, .deviceSecretMissing, .locked:
       .refused
     case .inUse, .busy: .tryAgain
     case .emptyPasscode, .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink,

@@ -163,6 +163,7 @@ extension Vault {
       branch: root.branch, generation: root.generation, rootDigest: root.digest,
       keybagDigest: Digest.sha256(keybagBytes), isBound: false)
     try keyStore.write(anchor.secretBytes, as: .anchor, of: id)
+    try FolderPlace(of: folder).store(in: keyStore, for: id)
     // Last: a folder without it is not a vault, whatever else a crash left there.
     try folder.files.replaceDurably(VaultFormat.description, in: folder.descriptor, with: description.bytes)
     return try Vault(

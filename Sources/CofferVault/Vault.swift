@@ -60,7 +60,8 @@ public final class Vault: Sendable {
     }
     let keybagDigest = Digest.sha256(keybag)
     anchor = AnchorKeeper(
-      keyStore, vault: id, keybagDigest: keybagDigest, isBound: found?.isBound, time: time)
+      keyStore, vault: id, keybagDigest: keybagDigest, isBound: found?.isBound, time: time,
+      place: try? FolderPlace(of: folder))
     let isCurrent = Vault.isCurrent(index.read { $0.committed }, keybagDigest: keybagDigest, anchor: found)
     isReadOnly = !isCurrent && !options.acceptsOlderState
     if isReadOnly { return }

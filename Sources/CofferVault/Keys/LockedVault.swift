@@ -70,8 +70,10 @@ struct LockedVault {
     let derived = try derive(wrapped.keybag.derivation, passcode)
     let passcodeKey = wrapped.device.passcodeKey(derived, rotation: wrapped.rotation)
     guard let master = try? SecretKey(unwrapping: wrapped.keybag.passcodeSlot, under: passcodeKey) else {
-      let verdict = try withLock { try gate(for: wrapped).fail(attempt, mark: wrapped.device.mark(derived)) }
-      if verdict == .spent { try wipeKeys() }
+      try withLock {
+        let verdict = try gate(for: wrapped).fail(attempt, mark: wrapped.device.mark(derived))
+        if verdict == .spent { try wipeKeys() }
+      }
       throw VaultError.wrongPasscode
     }
     let keys = Result { try wrapped.keybag.keys(under: master, description) }
@@ -85,6 +87,8 @@ struct LockedVault {
 
   /// The keybag, authenticated for this device, and the component of the rotation that it was made with.
   func wrapped() throws -> Wrapped {
+    // A wipe that was cut is final, whatever it has left.
+    guard try keyStore.read(.wiped, of: id) == nil else { throw VaultError.wiped }
     let bytes = try folder.contents(of: VaultFormat.keybag)
     guard let secret = try keyStore.read(.deviceSecret, of: id) else {
       // Neither half is left: nobody lost them one by one.
@@ -131,7 +135,7 @@ struct LockedVault {
     }
   }
 
-  /// Destroys the keys and says so.
+  /// Destroys the keys and says so. Under the key store's lock.
   private func wipeKeys() throws -> Never {
     try KeyDestruction(folder: folder, keyStore: keyStore, vault: id).run()
     throw VaultError.wiped
