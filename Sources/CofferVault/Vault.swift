@@ -19,6 +19,7 @@ public final class Vault: Sendable {
   let keys: KeyRing
   let scheduler: any Scheduler
   let observers = Observers()
+  let transitions = Transitions()
   let time: any TimeSource
   let files = FileRegistry()
   let folder: VaultFolder

@@ -91,9 +91,10 @@ import Testing
     #expect(try file.read(9, at: 0) == [1, 2, 3, 4])
     scheduler.run(upTo: 10)
     #expect(throws: VaultError.locked) { try file.read(9, at: 0) }
-    #expect(events.withLock { $0 } == [.willBecomeUnavailable, .didBecomeUnavailable])
+    let locked: [VaultEvent] = [.willBecomeUnavailable, .isBecomingUnavailable, .didBecomeUnavailable]
+    #expect(events.withLock { $0 } == locked)
     try unlock(vault)
-    #expect(events.withLock { $0 } == [.willBecomeUnavailable, .didBecomeUnavailable, .didBecomeAvailable])
+    #expect(events.withLock { $0 } == locked + [.didBecomeAvailable])
     #expect(try file.read(9, at: 0) == [1, 2, 3, 4])
     withExtendedLifetime(observation) {}
   }
