@@ -71,6 +71,7 @@ struct LockedVault {
     let passcodeKey = wrapped.device.passcodeKey(derived, rotation: wrapped.rotation)
     guard let master = try? SecretKey(unwrapping: wrapped.keybag.passcodeSlot, under: passcodeKey) else {
       try withLock {
+        try requireUnwiped()
         let verdict = try gate(for: wrapped).fail(attempt, mark: wrapped.device.mark(derived))
         if verdict == .spent { try wipeKeys() }
       }
@@ -78,6 +79,7 @@ struct LockedVault {
     }
     let keys = Result { try wrapped.keybag.keys(under: master, description) }
     try withLock {
+      try requireUnwiped()
       // Also where the rest is damaged: the passcode was right.
       try gate(for: wrapped).succeed()
       if case .success = keys { try settle(wrapped) }
@@ -87,8 +89,7 @@ struct LockedVault {
 
   /// The keybag, authenticated for this device, and the component of the rotation that it was made with.
   func wrapped() throws -> Wrapped {
-    // A wipe that was cut is final, whatever it has left.
-    guard try keyStore.read(.wiped, of: id) == nil else { throw VaultError.wiped }
+    try requireUnwiped()
     let bytes = try folder.contents(of: VaultFormat.keybag)
     guard let secret = try keyStore.read(.deviceSecret, of: id) else {
       // Neither half is left: nobody lost them one by one.
@@ -104,6 +105,11 @@ struct LockedVault {
       throw VaultError.outdatedKeybag
     }
     return Wrapped(keybag: keybag, bytes: bytes, device: device, rotation: component)
+  }
+
+  /// A wipe that has begun is final, whatever it has left: what was read before it opens nothing, and is not written back.
+  private func requireUnwiped() throws {
+    guard try keyStore.read(.wiped, of: id) == nil else { throw VaultError.wiped }
   }
 
   func rotation() throws -> RotationRecord {

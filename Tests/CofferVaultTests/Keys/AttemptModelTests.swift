@@ -212,6 +212,23 @@ import Testing
     #expect(try fixture.verdict() == .open)
   }
 
+  @Test(arguments: ["right", "wrong"])
+  func `a wipe that comes while a passcode is derived is final`(_ passcode: String) throws {
+    for isComplete in [false, true] {
+      let fixture = try LockedFixture(options: KeybagOptions(wipesAfterTenFailures: true))
+      let locked = try LockedVault(in: fixture.folder, keyStore: fixture.store, time: fixture.time)
+      let derive: LockedVault.Derive = { derivation, _ in
+        try KeyDestruction(folder: fixture.folder, keyStore: fixture.store, vault: fixture.id).run()
+        if isComplete { try fixture.store.removeAll(of: fixture.id) }
+        return try fixture.derived(passcode, derivation)
+      }
+      #expect(throws: VaultError.wiped) {
+        _ = try locked.unlock(passcode: { VaultFixture.passcode(passcode) }, deriving: derive)
+      }
+      for item in KeyStoreItem.allCases where item != .wiped { #expect(fixture.store[item] == nil) }
+    }
+  }
+
   @Test func `an empty passcode is no try`() throws {
     let fixture = try LockedFixture()
     let before = fixture.store[.attempts]
