@@ -61,7 +61,7 @@ let engine: [Target] = [
   command(
     "coffer-bench",
     ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", crypto, cryptoExtras]),
-  tests("CofferSystemTests", ["CofferSystem"]),
+  tests("CofferSystemTests", ["CofferSystem", "coffer-crash-child"]),
   tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
   tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
   tests(

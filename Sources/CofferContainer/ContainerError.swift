@@ -56,12 +56,12 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .tooManyAttributes, .nameCollisions:
       .cannotCreate
     case .newerFormat, .damaged, .olderThanAnchor, .outdatedKeybag: .damaged
-    case .wrongPasscode, .tooManyAttempts, .wiped, .wrongRecoveryKey, .wrongEscrowKey, .deviceSecretMissing,
-      .locked:
+    case .wrongPasscode, .tooManyAttempts, .wiped, .maybeCopy, .foreignKeybag, .nothingToWipe, .wrongRecoveryKey,
+      .wrongEscrowKey, .deviceSecretMissing, .locked:
       .refused
     case .inUse, .busy: .tryAgain
-    case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
-      .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
+    case .emptyPasscode, .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink,
+      .wrongKind, .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage
     case .sourceChanged, .system, .keyStore, .database, .needsReopening: .inputOutput
     case .rncryptor(let error): category(of: error)

@@ -66,6 +66,14 @@ extension FileSystem {
     return Array(target.prefix(Int(count)))
   }
 
+  /// The absolute path of what is at `path`, without symbolic links.
+  public func resolvedPath(of path: String) throws(SystemError) -> [UInt8] {
+    try faults?.willCall(.read)
+    guard let resolved = realpath(path, nil) else { throw .last("realpath") }
+    defer { free(resolved) }
+    return Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
+  }
+
   /// Makes a symbolic link; `false` when the name is taken already.
   public func makeSymbolicLink(
     _ name: String, to target: [UInt8], in directory: OwnedDescriptor

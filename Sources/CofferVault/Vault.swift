@@ -2,6 +2,7 @@ internal import CofferCrypto
 internal import CofferFiles
 public import CofferKeys
 internal import CofferSystem
+internal import Foundation
 internal import Synchronization
 
 /// An open vault: an encrypted file system in a folder.
@@ -19,10 +20,13 @@ public final class Vault: Sendable {
   let scheduler: any Scheduler
   let observers = Observers()
   let changeObservers = ChangeObservers()
+  let transitions = Transitions()
   let time: any TimeSource
   let files = FileRegistry()
   let folder: VaultFolder
   let keyStore: any KeyStore
+  /// Held while a passcode is tried.
+  let tries = NSLock()
   private let anchor: AnchorKeeper
   private let ballast: Ballast
   private let timer: CommitTimer
@@ -58,7 +62,8 @@ public final class Vault: Sendable {
     }
     let keybagDigest = Digest.sha256(keybag)
     anchor = AnchorKeeper(
-      keyStore, vault: id, keybagDigest: keybagDigest, isBound: found?.isBound, time: time)
+      keyStore, vault: id, keybagDigest: keybagDigest, isBound: found?.isBound, time: time,
+      place: try? FolderPlace(of: folder))
     let isCurrent = Vault.isCurrent(index.read { $0.committed }, keybagDigest: keybagDigest, anchor: found)
     isReadOnly = !isCurrent && !options.acceptsOlderState
     if isReadOnly { return }

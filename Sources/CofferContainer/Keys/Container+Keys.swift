@@ -68,11 +68,22 @@ extension Container {
 
   /// Destroys a vault: its keys first, within milliseconds at any size, then the rest. Needs no passcode, and can be
   /// called again where a crash cut it or another process has the vault open.
-  public static func wipe(at path: String, keyStore: any KeyStore) throws -> WipeOutcome {
+  ///
+  /// A copy of a vault has its keys: where the folder is not known to be the vault of this key store, nothing is destroyed,
+  /// unless those of every copy are to be.
+  public static func wipe(
+    at path: String, keyStore: any KeyStore, everyCopy: Bool = false
+  ) throws -> WipeOutcome {
     try ContainerError.catching {
-      let report = try Vault.wipe(at: path, keyStore: keyStore)
+      let report = try Vault.wipe(at: path, keyStore: keyStore, scope: everyCopy ? .everyCopy : .vault)
+      let keys: WipeOutcome.Keys =
+        switch report.keys {
+        case .destroyed: .destroyed
+        case .destroyedBefore: .destroyedBefore
+        case .absent: .absent
+        }
       return WipeOutcome(
-        hadRecoveryKey: report.hadRecoveryKey, hadEscrowKey: report.hadEscrowKey, holder: report.holder)
+        keys: keys, hadRecoveryKey: report.hadRecoveryKey, hadEscrowKey: report.hadEscrowKey, holder: report.holder)
     }
   }
 }

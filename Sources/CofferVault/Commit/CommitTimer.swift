@@ -1,19 +1,4 @@
-internal import Dispatch
 internal import Synchronization
-
-/// Runs something later, once. Tests inject one that they move.
-public protocol Scheduler: Sendable {
-  func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void)
-}
-
-/// The system's: a thread of its pool.
-public struct SystemScheduler: Scheduler {
-  public init() {}
-
-  public func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void) {
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + seconds, execute: body)
-  }
-}
 
 /// Sees to it that no change waits long for a commit: the first one after a commit sets the clock.
 final class CommitTimer: Sendable {

@@ -22,7 +22,7 @@ extension Vault {
   ) throws {
     try Self.openingErrors {
       guard !isReadOnly else { throw VaultError.olderThanAnchor }
-      let locked = try LockedVault(in: folder, keyStore: keyStore, time: time)
+      let locked = try LockedVault(in: folder, keyStore: keyStore, time: time, tries: tries)
       guard locked.id == id else { throw VaultError.damaged(what: VaultFormat.description) }
       let opened = try locked.unlock(passcode: old)
       try replaceKeybag(
@@ -77,6 +77,7 @@ extension Vault {
     _ opened: LockedVault.Opened, of locked: LockedVault, passcode: SecretBytes, derivation: PasscodeDerivation?,
     options: KeybagOptions, deriving derive: LockedVault.Derive = { try $0.key(for: $1) }
   ) throws {
+    try passcode.requirePasscode()
     let derivation = try (derivation ?? opened.keybag.derivation).renewed()
     // Of a passcode that is set, not tried: nothing to count.
     let derived = try derive(derivation, passcode)

@@ -86,7 +86,7 @@ struct GlobalOptions: ParsableArguments {
     let container: Container
     if let opened = Session.present.container {
       // Nobody asks for it, but it is not the beginning of what is to be stored either.
-      if passcodeFile == "-" { _ = try TypedSecret.passcode.existing(passcodeFile) }
+      try TypedSecret.passcode.passOver(passcodeFile)
       container = opened
     } else {
       container = try open(passcode: { try TypedSecret.passcode.existing(passcodeFile) })

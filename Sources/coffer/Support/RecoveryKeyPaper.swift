@@ -50,7 +50,7 @@ struct RecoveryKeyPaper {
 /// Where a recovery key comes from.
 enum RecoveryKeyEntry {
   static func key(_ file: String?) throws -> RecoveryKey {
-    if let file { return try RecoveryKey(text: TypedSecret.passcode.existing(file)) }
+    if let file { return try RecoveryKey(text: TypedSecret.recoveryKey.existing(file)) }
     guard let text = try Terminal.readSecret(prompt: "Recovery key: ") else {
       throw Failure.usage(
         "there is no terminal to ask for the recovery key; give --recovery-key-file FILE (- is standard input)")
