@@ -8,6 +8,18 @@ internal import CCoffer
 
 /// What a program that holds keys does before it reads the first one.
 public enum ProcessHardening {
+  /// Lets each of the three standard descriptors lead somewhere, before anything else is opened: the next file would get
+  /// the number of one that is closed, and with it what is printed, and readers of its clients.
+  ///
+  /// They lead to where using them fails as if they were closed: what cannot be written must not look as if it were.
+  public static func occupyStandardDescriptors() throws(SystemError) {
+    for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 && errno == EBADF {
+      // The lowest free number is this one.
+      let opened = coffer_open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY, 0)
+      guard opened == number else { throw .last("open") }
+    }
+  }
+
   /// No core dumps, no debugger of the same user, no report of a crash, and files that nobody else may read unless said
   /// otherwise.
   public static func apply() throws(SystemError) {
