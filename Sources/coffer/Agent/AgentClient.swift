@@ -30,7 +30,7 @@ struct AgentClient {
     guard let client = try connect(command.options) else { return nil }
     let arguments = Array(CommandLine.arguments.dropFirst())
     let request = AgentRequest(.run(arguments: arguments, environment: Environment.relevant), of: client.folder)
-    let here = try FileSystem().open(".", .directory)
+    let here = try FileSystem().open(".", .passage)
     let descriptors = [.standardInput, .standardOutput, .standardError, here] + (Terminal.own.map { [$0] } ?? [])
     guard client.send(request, descriptors) else { return nil }
     var isAccepted = false
