@@ -24,7 +24,9 @@ public enum ProcessHardening {
   /// otherwise.
   public static func apply() throws(SystemError) {
     // Swift's own report of a crash shows memory that the registers point to.
-    for number in [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGQUIT] { signal(number, SIG_DFL) }
+    for number in [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGQUIT] where coffer_ignores(number) == 0 {
+      signal(number, SIG_DFL)
+    }
     umask(0o077)
     guard coffer_forbid_core_dumps() == 0 else { throw .last("prctl") }
   }
