@@ -1,5 +1,6 @@
 public import CofferCrypto
 public import CofferPolicy
+internal import CofferSystem
 internal import CofferVault
 
 /// What the container refuses or fails. Its description says what happened and what to do next, and holds no file name.
@@ -60,6 +61,7 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .locked:
       .refused
     case .inUse, .busy: .tryAgain
+    case .system(let error) where error.isInterrupt: .cancelled
     case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
       .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage

@@ -28,11 +28,8 @@ struct AgentClient {
   /// Lets the agent run this process's command; nil where no agent does, and nothing was done.
   static func run(_ command: any ServedCommand) throws -> End? {
     guard let client = try connect(command.options) else { return nil }
-    let arguments = Array(CommandLine.arguments.dropFirst())
-    let request = AgentRequest(.run(arguments: arguments, environment: Environment.relevant), of: client.folder)
-    let here = try FileSystem().open(".", .passage)
-    let descriptors = [.standardInput, .standardOutput, .standardError, here] + (Terminal.own.map { [$0] } ?? [])
-    guard client.send(request, descriptors) else { return nil }
+    let (description, descriptors) = try description(of: Array(CommandLine.arguments.dropFirst()))
+    guard client.send(AgentRequest(.run(description), of: client.folder), descriptors) else { return nil }
     var isAccepted = false
     while let answer = try AgentAnswer.receive(from: client.socket) {
       switch answer {
@@ -47,6 +44,41 @@ struct AgentClient {
     }
     guard isAccepted else { return nil }
     throw Failure(code: 75, text: "the agent ended before the command did; see what was done, and try again")
+  }
+
+  /// A command of this process as the agent is asked to run it, with the descriptors that belong to it.
+  private static func description(
+    of arguments: [String]
+  ) throws -> (AgentRequest.Command, [OwnedDescriptor]) {
+    let terminal = Terminal.own
+    var descriptors = [.standardInput, .standardOutput, .standardError, try FileSystem().open(".", .passage)]
+    if let terminal { descriptors.append(terminal) }
+    let fixedCount = descriptors.count
+    // Whichever of them is a path: what is none gives the agent a descriptor more that it does not use.
+    var places: [GivenPlace] = []
+    var indices: [Int32: Int] = [0: 0, 1: 1, 2: 2]
+    for path in Set(arguments + arguments.compactMap(\.behindEqualsSign)) {
+      switch OwnPlace(path) {
+      case .descriptor(let number, let below)?:
+        guard let descriptor = OwnedDescriptor.given(number) else { continue }
+        if indices[number] == nil {
+          guard descriptors.count < fixedCount + AgentRequest.placeLimit else {
+            throw Failure.usage(
+              "through the agent, paths can name at most \(AgentRequest.placeLimit) open descriptors; "
+                + "give fewer at a time")
+          }
+          indices[number] = descriptors.count
+          descriptors.append(descriptor)
+        }
+        places.append(GivenPlace(path: path, index: UInt8(indices[number] ?? 0), below: below))
+      case .terminal? where terminal != nil:
+        places.append(GivenPlace(path: path, index: UInt8(AgentRequest.terminalIndex), below: ""))
+      case .terminal?, .other?, nil: break
+      }
+    }
+    let command = AgentRequest.Command(
+      arguments: arguments, environment: Environment.relevant, hasTerminal: terminal != nil, places: places)
+    return (command, descriptors)
   }
 
   // MARK: Requests
@@ -84,5 +116,13 @@ struct AgentClient {
         return false
       }
     }
+  }
+}
+
+extension String {
+  /// The value in `--option=value`.
+  fileprivate var behindEqualsSign: String? {
+    guard hasPrefix("-"), let sign = firstIndex(of: "=") else { return nil }
+    return String(self[index(after: sign)...])
   }
 }

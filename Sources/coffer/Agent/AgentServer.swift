@@ -149,7 +149,7 @@ final class AgentServer {
     guard var incoming = connections[number]?.incoming else { return }
     incoming.descriptors += descriptors
     do {
-      guard incoming.descriptors.count <= AgentRequest.runDescriptorCounts.upperBound else { throw MalformedBytes() }
+      guard incoming.descriptors.count <= AgentRequest.descriptorLimit else { throw MalformedBytes() }
       guard let request = try incoming.request.take(bytes) else {
         connections[number]?.incoming = incoming
         return
@@ -173,12 +173,11 @@ final class AgentServer {
       connections[number] = nil
       return
     }
-    if case .run(let arguments, let environment) = request.body {
-      guard AgentRequest.runDescriptorCounts.contains(descriptors.count) else { throw MalformedBytes() }
+    if case .run(let command) = request.body {
+      guard command.isWhole(with: descriptors.count) else { throw MalformedBytes() }
       connections[number]?.role = .command
       link.send(.accepted)
-      let run = ServedRun(
-        arguments, environment: environment, descriptors: descriptors, vault.container, link)
+      let run = ServedRun(command, descriptors, vault.container, link)
       idle.begin()
       return start(number) { run.perform() }
     }

@@ -10,16 +10,24 @@ struct ServedRun: Sendable {
   let session: Session
   let folder: OwnedDescriptor
 
+  /// - Parameter descriptors: those that belong to the command.
   init(
-    _ arguments: [String], environment: [String: String], descriptors: [OwnedDescriptor], _ container: Container,
+    _ command: AgentRequest.Command, _ descriptors: [OwnedDescriptor], _ container: Container,
     _ connection: AgentConnection
   ) {
-    self.arguments = arguments
-    folder = descriptors[3]
+    arguments = command.arguments
+    folder = descriptors[AgentRequest.folderIndex]
+    let interrupts = connection.interrupts
+    // The client may go, or be stopped, while nobody reads what it writes.
+    let streams = descriptors.map { $0.waiting(until: { interrupts.isRaised }) }
+    let places = command.places.map { place in
+      (place.path, GivenDescriptor(descriptor: streams[Int(place.index)], below: place.below))
+    }
     session = Session(
-      input: descriptors[0], output: descriptors[1], errors: descriptors[2], interrupts: connection.interrupts,
-      container: container, environment: environment,
-      terminal: descriptors.count > 4 ? descriptors[4] : nil, confirmPresence: { connection.confirmPresence() })
+      input: streams[0], output: streams[1], errors: streams[2], interrupts: interrupts, container: container,
+      environment: command.environment, terminal: command.hasTerminal ? streams[AgentRequest.terminalIndex] : nil,
+      places: Dictionary(places, uniquingKeysWith: { first, _ in first }),
+      confirmPresence: { connection.confirmPresence() })
   }
 
   /// Runs it, and says how it ended. Whatever the arguments are, what is wrong with them is told to the client.
