@@ -132,6 +132,13 @@ int coffer_ignores(int number) {
 int coffer_locked_memory_limit(struct rlimit *limit) { return getrlimit(RLIMIT_MEMLOCK, limit); }
 int coffer_set_locked_memory_limit(const struct rlimit *limit) { return setrlimit(RLIMIT_MEMLOCK, limit); }
 
+int coffer_raise_descriptor_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int coffer_forbid_core_dumps(void) {
   struct rlimit none = {0, 0};
   return setrlimit(RLIMIT_CORE, &none) == 0 ? forbid_debuggers() : -1;

@@ -30,6 +30,9 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
   }
 
   init(_ error: VaultError) {
+    var error = error
+    // What waited for the other end of a stream was interrupted.
+    if case .system(let cause) = error, cause.isInterrupt { error = .cancelled }
     self.init(Self.category(of: error), error.description)
   }
 
@@ -61,7 +64,6 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .locked:
       .refused
     case .inUse, .busy: .tryAgain
-    case .system(let error) where error.isInterrupt: .cancelled
     case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
       .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage

@@ -51,6 +51,9 @@ public enum ProcessHardening {
     return coffer_lock_memory() == 0
   }
 
+  /// Lets the process open as many descriptors as the system allows it: for one that holds those of many others.
+  public static func raiseDescriptorLimit() { _ = coffer_raise_descriptor_limit() }
+
   /// Whose files this process makes.
   public static var userID: UInt32 { geteuid() }
 

@@ -32,6 +32,9 @@ int coffer_is_without_core_dumps(void);
 int coffer_locked_memory_limit(struct rlimit *limit);
 int coffer_set_locked_memory_limit(const struct rlimit *limit);
 
+/// Lets the process have as many descriptors as it may (RLIMIT_NOFILE).
+int coffer_raise_descriptor_limit(void);
+
 /// Locks all memory of the process, now and in future, as far as it is used (mlockall).
 int coffer_lock_memory(void);
 

@@ -39,7 +39,8 @@ struct AgentClient {
       case .ping: try? client.socket.send([0])
       case .end(let signal): return .signal(Int32(signal))
       case .exit(let code, let brokenPipe): return brokenPipe ? .signal(SignalRelay.brokenPipe) : .exit(code)
-      case .notServed, .outcome: return nil
+      case .outcome(let code, let text): throw Failure(code: code, text: text)
+      case .notServed: return nil
       }
     }
     guard isAccepted else { return nil }

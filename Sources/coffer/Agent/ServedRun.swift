@@ -65,6 +65,8 @@ struct ServedRun: Sendable {
   }
 
   private func end(with error: any Error) -> AgentAnswer {
+    // The client ended with its signal: what would be said now stands among the lines of whoever has its terminal next.
+    if session.interrupts.isRaised, !session.interrupts.isCaught { return .exit(code: 130, brokenPipe: false) }
     // Without an agent the signal ends the command before it can say anything.
     if let failure = Failure(error), failure.code == 74, session.output.hasNoReader {
       return .exit(code: 74, brokenPipe: true)
