@@ -231,6 +231,14 @@ public final class OwnedDescriptor: Sendable {
     throw .last("flock")
   }
 
+  /// Takes the advisory lock of the whole file beside others that do so, without waiting; `false` when another holds it
+  /// exclusively.
+  public func lockForReading() throws(SystemError) -> Bool {
+    if flock(number, LOCK_SH | LOCK_NB) == 0 { return true }
+    if errno == EWOULDBLOCK { return false }
+    throw .last("flock")
+  }
+
   /// Takes the exclusive advisory lock of the whole file, and waits for it as long as another holds it.
   public func waitForExclusiveLock() throws(SystemError) { _ = try retrying("flock") { flock(number, LOCK_EX) } }
 

@@ -11,8 +11,7 @@ struct AgentClient {
   /// without one.
   static func connect(_ options: GlobalOptions) throws -> AgentClient? {
     let path = try options.vaultPath
-    guard let id = Container.statedID(at: path), let place = try AgentPlace.of(id), let socket = try place.connect()
-    else { return nil }
+    guard let id = Container.statedID(at: path), let socket = try AgentPlace.connect(id) else { return nil }
     return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
   }
 
@@ -105,6 +104,18 @@ struct AgentClient {
   static func stopAgent(of options: GlobalOptions) throws -> Bool {
     guard let client = try connect(options) else { return false }
     return try client.request(.stop) != nil
+  }
+
+  /// Throws where a process has the vault open that is not reached as an agent: nobody is to take such a vault for locked.
+  static func requireNoHolder(of options: GlobalOptions) throws {
+    do {
+      try Container.requireUnused(at: options.vaultPath)
+    } catch let error as ContainerError {
+      throw Failure(
+        code: 75,
+        text: "\(error.description). It is no agent that is found from here; where it is one that was started with "
+          + "another XDG_RUNTIME_DIR, SIGHUP locks it and SIGTERM ends it")
+    }
   }
 
   /// `false` where the agent has gone.
