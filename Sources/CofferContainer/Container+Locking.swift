@@ -73,4 +73,9 @@ extension Container {
 
   /// The id that a folder says it is the vault of, before any key is asked for; nil where it is no vault.
   public static func statedID(at path: String) -> VaultID? { Vault.statedID(at: path) }
+
+  /// Throws where a process has the vault open, and says which one.
+  public static func requireUnused(at path: String) throws {
+    try ContainerError.catching { try Vault.requireUnused(at: path) }
+  }
 }

@@ -1,5 +1,6 @@
 public import CofferCrypto
 public import CofferPolicy
+internal import CofferSystem
 internal import CofferVault
 
 /// What the container refuses or fails. Its description says what happened and what to do next, and holds no file name.
@@ -29,6 +30,9 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
   }
 
   init(_ error: VaultError) {
+    var error = error
+    // What waited for the other end of a stream was interrupted.
+    if case .system(let cause) = error, cause.isInterrupt { error = .cancelled }
     self.init(Self.category(of: error), error.description)
   }
 

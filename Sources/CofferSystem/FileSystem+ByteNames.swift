@@ -52,13 +52,13 @@ extension FileSystem {
   }
 
   /// What a symbolic link points with; up to 4,095 bytes. Throws EINVAL where `name` is no link.
-  public func readLink(_ name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) -> [UInt8] {
+  public func readLink(_ name: [UInt8], in directory: OwnedDescriptor? = nil) throws(SystemError) -> [UInt8] {
     try faults?.willCall(.read)
     let limit = 4096
     var target = [UInt8](repeating: 0, count: limit)
     let count = target.withUnsafeMutableBytes { target in
       Self.withName(name) {
-        CInt(readlinkat(directory.number, $0, target.bindMemory(to: CChar.self).baseAddress!, limit))
+        CInt(readlinkat(directory?.number ?? AT_FDCWD, $0, target.bindMemory(to: CChar.self).baseAddress!, limit))
       }
     }
     guard count >= 0 else { throw .last("readlink") }

@@ -50,6 +50,7 @@ struct CofferCommand: AsyncParsableCommand {
 
   static func main() async {
     do {
+      try ProcessHardening.occupyStandardDescriptors()
       try ProcessHardening.apply()
       AllocatorTuning.keepFreedBlocks()
       AllocatorTuning.overwriteFreedBlocks()

@@ -20,6 +20,7 @@ struct AgentStatusCommand: ParsableCommand {
 
   func run() throws {
     guard let status = try AgentClient.connect(options)?.status(untilLocked: untilLocked) else {
+      try AgentClient.requireNoHolder(of: options)
       if options.json { return try Output.json(["running": false]) }
       return Output.line("no agent holds this vault: each command opens it by itself")
     }
@@ -51,6 +52,7 @@ struct AgentStopCommand: ParsableCommand {
 
   func run() throws {
     let wasRunning = try AgentClient.stopAgent(of: options)
+    if !wasRunning { try AgentClient.requireNoHolder(of: options) }
     if options.json { return try Output.json(["wasRunning": wasRunning]) }
     Output.line(wasRunning ? "the agent has ended" : "no agent holds this vault")
   }

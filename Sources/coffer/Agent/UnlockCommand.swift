@@ -85,6 +85,7 @@ struct LockCommand: ParsableCommand {
 
   func run() throws {
     guard let text = try AgentClient.connect(options)?.request(.lock(immediately: now)) else {
+      try AgentClient.requireNoHolder(of: options)
       if options.json { return try Output.json(["running": false]) }
       return Output.line("nothing is unlocked: no agent holds this vault")
     }

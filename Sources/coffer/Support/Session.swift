@@ -18,6 +18,8 @@ final class Session: Sendable {
   let mounts: HeldMounts?
   /// Asks whether the client is still there and was not interrupted; `true` without one.
   let confirmPresence: @Sendable () -> Bool
+  /// What the client's paths name of its own, by the text of each.
+  let places: [String: GivenDescriptor]
   private let environment: [String: String]?
   /// The terminal that the client sits at, where it has one.
   private let terminal: OwnedDescriptor?
@@ -35,7 +37,7 @@ final class Session: Sendable {
   init(
     input: OwnedDescriptor, output: OwnedDescriptor, errors: OwnedDescriptor, interrupts: Interrupts,
     container: Container?, mounts: HeldMounts?, environment: [String: String]?, terminal: OwnedDescriptor?,
-    confirmPresence: @escaping @Sendable () -> Bool
+    places: [String: GivenDescriptor] = [:], confirmPresence: @escaping @Sendable () -> Bool
   ) {
     self.input = input
     self.output = output
@@ -45,7 +47,14 @@ final class Session: Sendable {
     self.mounts = mounts
     self.environment = environment
     self.terminal = terminal
+    self.places = places
     self.confirmPresence = confirmPresence
+  }
+
+  /// A stream that is waited for as long as the client wants it; one of this process is waited for as long as it takes.
+  func patient(_ stream: OwnedDescriptor) -> OwnedDescriptor {
+    guard container != nil else { return stream }
+    return stream.waiting(until: { [interrupts] in interrupts.isRaised })
   }
 
   /// Runs `body` for this session, with all that it calls and awaits.

@@ -42,7 +42,7 @@ struct PasscodeCommand: ParsableCommand {
 
   func run() throws {
     var keys = KeyOptions()
-    keys.escrowKey = try escrowKey.map { try EscrowKeyFile.readPublic($0) }
+    keys.escrowKey = try escrowKey.map { try EscrowKeyFile.readPublic(FileSystem().pathNamed($0)) }
     keys.wipesAfterTenFailures = wipeAfterTen ? true : noWipeAfterTen ? false : nil
     let paper = try recovery.paper(options)
     keys.recoveryKey = paper?.key

@@ -192,6 +192,22 @@ import Testing
     try desk.served("agent", "stop")
   }
 
+  @Test func `a current folder that cannot be read is one to come from all the same`() throws {
+    try FileManager.default.createDirectory(
+      atPath: desk.path("closed"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    try desk.write("closed/file", [1, 2, 3])
+    try desk.unlock()
+    chmod(desk.path("closed"), 0o300)
+    // The superuser reads everything, unless it gives that up.
+    let plain = geteuid() == 0 ? "setpriv --bounding-set=-all --inh-caps=-all" : ""
+    let outcome = try desk.shell(
+      "cd closed && ! \(plain) ls && \(plain) coffer put file / && \(plain) coffer get /kept .")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    chmod(desk.path("closed"), 0o700)
+    #expect(try desk.served("cat", "/file").bytes == [1, 2, 3])
+    #expect(try desk.read("closed/kept") == noise(200_000))
+  }
+
   @Test func `a passcode on standard input is no part of what is stored`() throws {
     try desk.unlock()
     let input = Array("\(Desk.passcode)\n".utf8) + noise(70_000, seed: 4)
