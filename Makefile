@@ -21,11 +21,12 @@ soak: ## Tries crashes, kills, changed bytes and pages for MINUTES (60), with ne
 	@Scripts/install-dependencies
 	@Scripts/soak $(MINUTES)
 
-bench: ## Measures put and get beside cp and age, the engine, and the agent; stores the tables
+bench: ## Measures put and get beside cp and age, the engine, files by size, and the agent; stores the tables
 	@Scripts/install-dependencies --bench
 	@Scripts/build
 	@Scripts/bench
 	@Scripts/bench-engine
+	@Scripts/bench-sizes
 	@Scripts/bench-agent
 
 lint: ## Checks the style of the sources

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a folder in memory, the machine's name, and a line of progress."""
+"""What the benchmarks share: coffer-bench, a folder in memory, the machine's name, and a line of progress."""
 
 import contextlib
 import os
@@ -9,7 +9,25 @@ import subprocess
 import sys
 import tempfile
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 MIB = 1 << 20
+GIB = 1 << 30
+
+
+def bench_program() -> pathlib.Path:
+    """Where coffer-bench is, when it is built."""
+    command = ["swift", "build", "-c", "release"]
+    progress("building coffer-bench for release")
+    subprocess.run([*command, "--product", "coffer-bench"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    shown = subprocess.run([*command, "--show-bin-path"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return pathlib.Path(shown.stdout.strip()) / "coffer-bench"
+
+
+def size_text(count: int) -> str:
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count // unit} {name}"
+    return f"{count} B"
 
 
 def processor() -> str:

@@ -3,8 +3,8 @@ internal import Foundation
 
 /// Measures the engine, beside peers where there are any, and prints one line of JSON for each measurement.
 ///
-/// It says what took how long and judges nothing: `Scripts/bench-engine` runs it, makes the ratios within each round, and
-/// takes their medians.
+/// It says what took how long and judges nothing: `Scripts/bench-engine` and `Scripts/bench-sizes` run it, make the
+/// ratios within each round, and take their medians.
 @main
 struct Command {
   static func main() {
@@ -36,6 +36,7 @@ struct Command {
     "random-access": RandomAccess.measure,
     "block-sizes": BlockSizes.measure,
     "rncryptor": RNCryptorSpeed.measure,
+    "file-sizes": FileSizes.measure,
     "wipe": WipeTime.measure,
   ]
 
