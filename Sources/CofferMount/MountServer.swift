@@ -197,9 +197,9 @@ extension MountServer {
   /// What the kernel may do by itself. Locks of files are not asked for: it keeps them, for there is no other machine.
   private func configure(_ connection: inout fuse_conn_info) {
     let wanted =
-      (view.isReadOnly ? 0 : FUSE_CAP_WRITEBACK_CACHE) | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO
-      | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_NO_OPENDIR_SUPPORT | FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC
-      | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO
+      (view.isReadOnly ? 0 : FUSE_CAP_WRITEBACK_CACHE) | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS
+      | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_NO_OPENDIR_SUPPORT
+      | FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO
     // Pages stay until they are declared void, whatever the times say; locks stay with the kernel; a buffer is written to
     // and read from, without pipes between; and of clearing bits, see KernelChannel.
     let unwanted =
