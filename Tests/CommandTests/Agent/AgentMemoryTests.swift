@@ -57,6 +57,29 @@ final class AgentMemoryTests {
     }
   }
 
+  @Test(.enabled(if: Fuse.isThere, "/dev/fuse is not there"))
+  func `a lock leaves nothing in memory of what went through a mount`() throws {
+    let line = Array("what is written in a file \(UUID().uuidString)\n".utf8)
+    let text = Array(repeating: line, count: 40_000).flatMap { $0 }
+    try desk.done("put", "-", "/large", input: text)
+    let secrets = try secrets(of: ["/large"])
+    try desk.write("source", text)
+    try FileManager.default.createDirectory(atPath: desk.path("mnt"), withIntermediateDirectories: false)
+    try desk.done("mount", "mnt")
+    defer { _ = try? desk.run("coffer", ["unmount", "--force", "mnt"]) }
+    let process = try desk.agentProcess()
+    let used = try desk.run(
+      "/bin/sh", ["-c", "cat mnt/large | cmp - source && cat source > mnt/new && cmp mnt/new source"])
+    #expect(used.code == 0, "\(used.errors)")
+    // The control: what was read is kept for the next answer.
+    #expect(try ProcessMemory(process).count(of: secrets)["content"] ?? 0 > 0)
+    try desk.served("lock", "--now")
+    let locked = try ProcessMemory(process).count(of: secrets)
+    for (name, count) in locked where name != "class key until-first-unlock" {
+      #expect(count == 0, "\(name): \(count) times")
+    }
+  }
+
   @Test(.enabled(if: CoreDump.isWrittenToFiles, "core dumps go to a program here"))
   func `a crash leaves no core dump, though the system wants one`() throws {
     // The control: the system writes them, and a secret in memory is in them.
