@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test sanitize soak bench lint build clean
+.PHONY: help demo test sanitize soak bench lint build install clean
 
 help: ## Lists these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ lint: ## Checks the style of the sources
 build: ## Builds the programs for release
 	@Scripts/install-dependencies
 	@Scripts/build
+
+install: build ## Installs the programs, manual pages and completions below PREFIX (/usr/local), or DESTDIR/PREFIX
+	@Scripts/install "$(or $(PREFIX),/usr/local)" "$(DESTDIR)"
 
 clean: ## Removes everything that was built
 	rm -rf .build .build-asan .build-tsan

@@ -61,7 +61,7 @@ let engine: [Target] = [
   command(
     "coffer-bench",
     ["CofferVault", "CofferFiles", "CofferKeys", "CofferCrypto", "CofferSystem", crypto, cryptoExtras]),
-  tests("CofferSystemTests", ["CofferSystem"]),
+  tests("CofferSystemTests", ["CofferSystem", "coffer-crash-child"]),
   tests("CofferCryptoTests", ["CofferCrypto", "CofferSystem"]),
   tests("CofferKeysTests", ["CofferKeys", "CofferCrypto", "CofferSystem"]),
   tests(
@@ -99,12 +99,14 @@ let product: [Target] = [
     "coffer",
     [
       "CofferContainer", "CofferFiles", "CofferClient", "CofferPolicy", "CofferCrypto", "CofferSystem", "CofferKeys",
-      arguments,
+      .target(name: "CofferMount", condition: .when(platforms: [.linux])), arguments,
     ]),
   command(
     "coffer-server",
     ["CofferServer", "CofferServerSQLite", "CofferAPI", "CofferCrypto", "CofferSystem", arguments, logging]),
   .systemLibrary(name: "CMagic", pkgConfig: "libmagic", providers: [.apt(["libmagic-dev"])]),
+  .systemLibrary(name: "CFuse3", pkgConfig: "fuse3", providers: [.apt(["libfuse3-dev"])]),
+  room("CofferMount", ["CofferContainer", "CofferFiles", "CofferSystem", "CFuse3"]),
   .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
   command("coffer-content-type", ["CMagic", "CSeccomp", "CofferSystem"]),
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,7 @@ int coffer_peer_user(int socket, uid_t *user) {
   return 0;
 }
 short coffer_hang_up_event(void) { return POLLHUP | POLLRDHUP; }
+int coffer_path_only(void) { return O_PATH; }
 short coffer_spawn_new_session(void) { return POSIX_SPAWN_SETSID; }
 ssize_t coffer_random(void *bytes, size_t count) { return getrandom(bytes, count, 0); }
 #include <sys/syscall.h>
@@ -122,8 +124,20 @@ int coffer_spawn_change_directory(posix_spawn_file_actions_t *actions, const cha
 }
 #endif
 
+int coffer_ignores(int number) {
+  struct sigaction action;
+  return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int coffer_locked_memory_limit(struct rlimit *limit) { return getrlimit(RLIMIT_MEMLOCK, limit); }
 int coffer_set_locked_memory_limit(const struct rlimit *limit) { return setrlimit(RLIMIT_MEMLOCK, limit); }
+
+int coffer_raise_descriptor_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 int coffer_forbid_core_dumps(void) {
   struct rlimit none = {0, 0};

@@ -45,7 +45,7 @@ public final class Container: Sendable {
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes, sniffer: any ContentSniffer,
     acceptingOlderState: Bool = false, time: any TimeSource = SystemTime()
   ) throws -> Container {
-    try ContainerError.telling(at: path, keyStore, time) {
+    try ContainerError.telling(Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)) {
       var options = VaultOptions()
       options.acceptsOlderState = acceptingOlderState
       return try Container(

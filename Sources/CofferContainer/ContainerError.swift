@@ -1,5 +1,6 @@
 public import CofferCrypto
 public import CofferPolicy
+internal import CofferSystem
 internal import CofferVault
 
 /// What the container refuses or fails. Its description says what happened and what to do next, and holds no file name.
@@ -29,6 +30,9 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
   }
 
   init(_ error: VaultError) {
+    var error = error
+    // What waited for the other end of a stream was interrupted.
+    if case .system(let cause) = error, cause.isInterrupt { error = .cancelled }
     self.init(Self.category(of: error), error.description)
   }
 
@@ -56,12 +60,12 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .tooManyAttributes, .nameCollisions:
       .cannotCreate
     case .newerFormat, .damaged, .olderThanAnchor, .outdatedKeybag: .damaged
-    case .wrongPasscode, .tooManyAttempts, .wiped, .wrongRecoveryKey, .wrongEscrowKey, .deviceSecretMissing,
-      .locked:
+    case .wrongPasscode, .tooManyAttempts, .wiped, .maybeCopy, .foreignKeybag, .nothingToWipe, .wrongRecoveryKey,
+      .wrongEscrowKey, .deviceSecretMissing, .locked:
       .refused
     case .inUse, .busy: .tryAgain
-    case .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink, .wrongKind,
-      .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
+    case .emptyPasscode, .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink,
+      .wrongKind, .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage
     case .sourceChanged, .system, .keyStore, .database, .needsReopening: .inputOutput
     case .rncryptor(let error): category(of: error)

@@ -45,16 +45,19 @@ public struct FileKeyStore: KeyStore {
     }
   }
 
-  public func removeAll(of vault: VaultID) throws(KeyStoreError) {
+  public func removeAll(of vault: VaultID, keeping kept: Set<KeyStoreItem>) throws(KeyStoreError) {
     do {
       guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return }
-      for item in KeyStoreItem.allCases where item.isSecret { try files.destroy(item.rawValue, in: folder) }
-      for item in KeyStoreItem.allCases { try files.unlink(item.rawValue, in: folder) }
-      try files.unlink(Self.lock, in: folder)
+      let items = KeyStoreItem.allCases.filter { !kept.contains($0) }
+      for item in items where item.isSecret { try files.destroy(item.rawValue, in: folder) }
+      for item in items { try files.unlink(item.rawValue, in: folder) }
+      // What stays is still used under its lock.
+      if kept.isEmpty { try files.unlink(Self.lock, in: folder) }
       for name in try files.names(in: folder) where FileSystem.isUnfinishedReplacement(name) {
         try files.destroy(String(decoding: name, as: UTF8.self), in: folder)
       }
       try folder.sync()
+      guard kept.isEmpty else { return }
       let root = try files.open(path, .directory)
       try files.removeDirectory(vault.description, in: root)
       try root.sync()

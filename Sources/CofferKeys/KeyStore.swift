@@ -12,6 +12,10 @@ public enum KeyStoreItem: String, CaseIterable, Sendable {
   case anchor
   /// That the device belongs to a company, and the newest policy it applied; what deleting the vault's files cannot undo.
   case enrolment
+  /// Where the folder lies in which the vault was changed last; by what a copy of it is told from the vault.
+  case place
+  /// That a wipe of the vault has begun: nothing opens it any more. The last item to go.
+  case wiped
 
   /// Whether a key hangs on it, so that its old bytes must not stay.
   var isSecret: Bool { self == .deviceSecret || self == .rotation }
@@ -24,13 +28,19 @@ public protocol KeyStore: Sendable {
   /// The value, or nil where there is none.
   func read(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> SecretBytes?
   func write(_ value: SecretBytes, as item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError)
-  /// Removes everything that is kept for a vault, secrets first: once the first of them is gone, no passcode opens it.
-  func removeAll(of vault: VaultID) throws(KeyStoreError)
+  /// Removes everything that is kept for a vault but for `kept`, secrets first: once the first of them is gone, no
+  /// passcode opens it.
+  func removeAll(of vault: VaultID, keeping kept: Set<KeyStoreItem>) throws(KeyStoreError)
   /// Runs `body` while nobody else, in this process or another, runs one for the same vault. Waits for them.
   ///
   /// Not to be called within itself. Throws ``KeyStoreError/nothingKept`` where there is nothing for the vault, and what
   /// `body` throws.
   func withLock<Result>(of vault: VaultID, _ body: () throws -> Result) throws -> Result
+}
+
+extension KeyStore {
+  /// Removes everything that is kept for a vault.
+  public func removeAll(of vault: VaultID) throws(KeyStoreError) { try removeAll(of: vault, keeping: []) }
 }
 
 /// Why a key store does not answer.

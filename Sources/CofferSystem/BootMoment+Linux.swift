@@ -2,11 +2,24 @@
   internal import Glibc
 
   extension BootMoment {
-    /// The present one: `CLOCK_BOOTTIME` and the kernel's `boot_id`.
+    /// The present one: `CLOCK_BOOTTIME` as the system counts it, whatever time namespace this process was put into, and
+    /// the kernel's `boot_id`.
+    ///
+    /// Where the clock cannot be trusted the boot is an unknown one: a delay then begins anew with each process.
     static var system: BootMoment {
       var value = timespec()
-      guard clock_gettime(CLOCK_BOOTTIME, &value) == 0 else { return BootMoment(boot: systemBoot, seconds: 0) }
-      return BootMoment(boot: systemBoot, seconds: UInt64(max(0, value.tv_sec)))
+      guard let offset = TimeNamespace.present, clock_gettime(CLOCK_BOOTTIME, &value) == 0,
+        let seconds = seconds(value, ahead: offset)
+      else {
+        return BootMoment(boot: unknownBoot, seconds: 0)
+      }
+      return BootMoment(boot: systemBoot, seconds: seconds)
+    }
+
+    private static func seconds(_ value: timespec, ahead offset: (seconds: Int64, nanoseconds: Int64)) -> UInt64? {
+      let (seconds, isOverflow) = Int64(value.tv_sec).subtractingReportingOverflow(offset.seconds)
+      let whole = Int64(value.tv_nsec) < offset.nanoseconds ? seconds - 1 : seconds
+      return isOverflow || whole < 0 ? nil : UInt64(whole)
     }
 
     private static let systemBoot: [UInt8] = {

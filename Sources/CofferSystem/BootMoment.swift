@@ -2,7 +2,8 @@
 public struct BootMoment: Hashable, Sendable {
   public static let bootByteCount = 16
 
-  /// Which start of the system it counts from: 16 bytes, drawn anew at each; zeros where the system has none to give.
+  /// Which start of the system it counts from: 16 bytes, drawn anew at each. Where the system does not say, this
+  /// process's own: no other one counts on from it.
   public var boot: [UInt8]
   public var seconds: UInt64
 
@@ -12,9 +13,9 @@ public struct BootMoment: Hashable, Sendable {
     self.seconds = seconds
   }
 
-  static let unknownBoot = [UInt8](repeating: 0, count: bootByteCount)
+  static let unknownBoot = Randomness.bytes(bootByteCount)
 
-  /// The bytes of a UUID's text, or zeros where it is none.
+  /// The bytes of a UUID's text, or an unknown boot where it is none.
   static func boot(uuid text: String) -> [UInt8] {
     let digits = text.filter { $0.isHexDigit }
     guard let bytes = [UInt8](hexadecimal: digits), bytes.count == bootByteCount else { return unknownBoot }

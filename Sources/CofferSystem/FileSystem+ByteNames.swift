@@ -52,18 +52,26 @@ extension FileSystem {
   }
 
   /// What a symbolic link points with; up to 4,095 bytes. Throws EINVAL where `name` is no link.
-  public func readLink(_ name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) -> [UInt8] {
+  public func readLink(_ name: [UInt8], in directory: OwnedDescriptor? = nil) throws(SystemError) -> [UInt8] {
     try faults?.willCall(.read)
     let limit = 4096
     var target = [UInt8](repeating: 0, count: limit)
     let count = target.withUnsafeMutableBytes { target in
       Self.withName(name) {
-        CInt(readlinkat(directory.number, $0, target.bindMemory(to: CChar.self).baseAddress!, limit))
+        CInt(readlinkat(directory?.number ?? AT_FDCWD, $0, target.bindMemory(to: CChar.self).baseAddress!, limit))
       }
     }
     guard count >= 0 else { throw .last("readlink") }
     guard count < limit else { throw SystemError(code: ENAMETOOLONG, call: "readlink") }
     return Array(target.prefix(Int(count)))
+  }
+
+  /// The absolute path of what is at `path`, without symbolic links.
+  public func resolvedPath(of path: String) throws(SystemError) -> [UInt8] {
+    try faults?.willCall(.read)
+    guard let resolved = realpath(path, nil) else { throw .last("realpath") }
+    defer { free(resolved) }
+    return Array(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
   }
 
   /// Makes a symbolic link; `false` when the name is taken already.

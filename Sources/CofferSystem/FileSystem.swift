@@ -39,6 +39,12 @@ public struct FileSystem: Sendable {
     public static let create = OpenMode(rawValue: O_CREAT)
     public static let truncate = OpenMode(rawValue: O_TRUNC)
     public static let directory = OpenMode(rawValue: O_RDONLY | O_DIRECTORY)
+    /// A folder to start from, which need not be readable; its names cannot be listed through it.
+    #if os(Linux)
+      public static let passage = OpenMode(rawValue: coffer_path_only() | O_DIRECTORY)
+    #else
+      public static let passage = directory
+    #endif
     /// Fails where the last component is a symbolic link.
     public static let noFollow = OpenMode(rawValue: O_NOFOLLOW)
     /// Does not wait for the other end of a fifo.

@@ -12,11 +12,31 @@ public final class OwnedDescriptor: Sendable {
   public let number: CInt
   private let faults: (any FaultPlan)?
   private let isOwned: Bool
+  private let patience: Patience?
+  /// Whose number this is, where it is another one's.
+  private let kept: OwnedDescriptor?
 
-  init(number: CInt, faults: (any FaultPlan)?, isOwned: Bool = true) {
+  init(number: CInt, faults: (any FaultPlan)?, isOwned: Bool = true, patience: Patience? = nil) {
     self.number = number
     self.faults = faults
     self.isOwned = isOwned
+    self.patience = patience
+    kept = nil
+  }
+
+  init(keeping other: OwnedDescriptor, _ patience: Patience) {
+    number = other.number
+    faults = other.faults
+    isOwned = false
+    self.patience = patience
+    kept = other
+  }
+
+  /// A descriptor that was given to this program: lent. Nil for a number that is closed, and for what the program opened
+  /// itself, which is always closed on exec.
+  public static func given(_ number: CInt) -> OwnedDescriptor? {
+    guard case let flags = fcntl(number, F_GETFD), flags >= 0, flags & FD_CLOEXEC == 0 else { return nil }
+    return OwnedDescriptor(number: number, faults: nil, isOwned: false)
   }
 
   /// Takes over a descriptor that something else opened.
@@ -33,8 +53,10 @@ public final class OwnedDescriptor: Sendable {
   public func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
     try faults?.willCall(.read)
     while true {
+      try patience?.waitToRead(number)
       let count = Self.read(number, buffer)
       if count >= 0 { return count }
+      if errno == EAGAIN, patience != nil { continue }
       if errno != EINTR { throw .last("read") }
     }
   }
@@ -91,9 +113,12 @@ public final class OwnedDescriptor: Sendable {
     try faults?.willCall(.write)
     var done = 0
     while done < bytes.count {
-      let count = Self.write(number, UnsafeRawBufferPointer(rebasing: bytes[done...]))
+      try patience?.waitToWrite(number)
+      let portion = UnsafeRawBufferPointer(rebasing: bytes[done...].prefix(patience?.portion ?? .max))
+      let count = Self.write(number, portion)
       if count < 0 {
         if errno == EINTR { continue }
+        if errno == EAGAIN, patience != nil { continue }
         throw .last("write")
       }
       faults?.observe(.append(number, bytes: UnsafeRawBufferPointer(rebasing: bytes[done..<(done + count)])))
@@ -202,6 +227,14 @@ public final class OwnedDescriptor: Sendable {
   /// Takes the exclusive advisory lock of the whole file without waiting; `false` when another holds it.
   public func lockExclusively() throws(SystemError) -> Bool {
     if flock(number, LOCK_EX | LOCK_NB) == 0 { return true }
+    if errno == EWOULDBLOCK { return false }
+    throw .last("flock")
+  }
+
+  /// Takes the advisory lock of the whole file beside others that do so, without waiting; `false` when another holds it
+  /// exclusively.
+  public func lockForReading() throws(SystemError) -> Bool {
+    if flock(number, LOCK_SH | LOCK_NB) == 0 { return true }
     if errno == EWOULDBLOCK { return false }
     throw .last("flock")
   }

@@ -8,11 +8,25 @@ internal import CCoffer
 
 /// What a program that holds keys does before it reads the first one.
 public enum ProcessHardening {
+  /// Lets each of the three standard descriptors lead somewhere, before anything else is opened: the next file would get
+  /// the number of one that is closed, and with it what is printed, and readers of its clients.
+  ///
+  /// They lead to where using them fails as if they were closed: what cannot be written must not look as if it were.
+  public static func occupyStandardDescriptors() throws(SystemError) {
+    for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 && errno == EBADF {
+      // The lowest free number is this one.
+      let opened = coffer_open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY, 0)
+      guard opened == number else { throw .last("open") }
+    }
+  }
+
   /// No core dumps, no debugger of the same user, no report of a crash, and files that nobody else may read unless said
   /// otherwise.
   public static func apply() throws(SystemError) {
     // Swift's own report of a crash shows memory that the registers point to.
-    for number in [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGQUIT] { signal(number, SIG_DFL) }
+    for number in [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGQUIT] where coffer_ignores(number) == 0 {
+      signal(number, SIG_DFL)
+    }
     umask(0o077)
     guard coffer_forbid_core_dumps() == 0 else { throw .last("prctl") }
   }
@@ -36,6 +50,9 @@ public enum ProcessHardening {
     defer { if isLimited { _ = coffer_set_locked_memory_limit(&limit) } }
     return coffer_lock_memory() == 0
   }
+
+  /// Lets the process open as many descriptors as the system allows it: for one that holds those of many others.
+  public static func raiseDescriptorLimit() { _ = coffer_raise_descriptor_limit() }
 
   /// Whose files this process makes.
   public static var userID: UInt32 { geteuid() }

@@ -36,6 +36,18 @@ public final class SecretBytes: Sendable, CustomStringConvertible, CustomReflect
     storage.deallocate()
   }
 
+  /// Compares without telling by its time where a difference is.
+  public func isEqual(to other: SecretBytes) -> Bool {
+    guard count == other.count else { return false }
+    return withUnsafeBytes { left in
+      other.withUnsafeBytes { right in
+        var difference: UInt8 = 0
+        for index in left.indices { difference |= left[index] ^ right[index] }
+        return difference == 0
+      }
+    }
+  }
+
   /// Lends the bytes; the pointer must not outlive the call.
   public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     try body(UnsafeRawBufferPointer(start: storage, count: count))

@@ -12,20 +12,26 @@ public enum SignalRelay {
   private static let target = Atomic<CInt>(-1)
   private static let kept = Mutex<OwnedDescriptor?>(nil)
 
-  /// From here on each of these signals writes one byte, its number, to `descriptor`, and does nothing else. What does
-  /// not fit is dropped. Writing to a pipe that nobody reads no longer ends the process.
+  /// From here on each of these signals writes one byte, its number, to `descriptor`, and does nothing else; but one that
+  /// is ignored stays so. What does not fit is dropped. Writing to a pipe that nobody reads no longer ends the process.
   public static func start(_ numbers: [Int32], to descriptor: OwnedDescriptor) {
     kept.withLock { $0 = descriptor }
     target.store(descriptor.number, ordering: .sequentiallyConsistent)
     ignoreBrokenPipes()
     for number in numbers {
-      signal(number) { number in
+      handle(number) { number in
         let before = errno
         var byte = UInt8(truncatingIfNeeded: number)
         _ = write(SignalRelay.target.load(ordering: .sequentiallyConsistent), &byte, 1)
         errno = before
       }
     }
+  }
+
+  /// Lets a signal call `handler`, unless whoever started this process has it ignore that signal, as `nohup` does, and a
+  /// shell for what runs in its background.
+  public static func handle(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
+    if coffer_ignores(number) == 0 { signal(number, handler) }
   }
 
   /// Writing to a pipe that nobody reads fails from here on, and does not end the process.

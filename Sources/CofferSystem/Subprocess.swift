@@ -37,7 +37,7 @@
     deinit {
       guard end == nil else { return }
       kill(processID, SIGKILL)
-      _ = Self.reap(processID)
+      _ = ProgramStart.reap(processID)
     }
 
     /// Sends `input`, closes the program's standard input, and collects its output until it has ended.
@@ -97,7 +97,7 @@
     private mutating func waitForEnd(until deadline: ContinuousClock.Instant) throws(SystemError) -> End {
       let handle = OwnedDescriptor(adopting: try retrying("pidfd_open") { coffer_pidfd_open(processID) })
       _ = try Self.wait(for: Int16(POLLIN), on: handle.number, until: deadline)
-      let end = Self.reap(processID)
+      let end = ProgramStart.reap(processID)
       self.end = end
       return end
     }
@@ -118,13 +118,6 @@
       }
     }
 
-    private static func reap(_ processID: Int32) -> End {
-      var status: CInt = 0
-      while waitpid(processID, &status, 0) < 0, errno == EINTR {}
-      // wait(2): the low seven bits are the signal, the next byte is the exit code.
-      return status & 0x7f == 0 ? .exited(status >> 8 & 0xff) : .killed(status & 0x7f)
-    }
-
     private static func start(
       _ path: String, _ arguments: [String]
     ) throws(SystemError) -> (Int32, OwnedDescriptor) {
@@ -135,41 +128,8 @@
       let theirs = OwnedDescriptor(adopting: pair[1])
       // The program's end blocks, as programs expect. Each end has this flag for itself.
       guard fcntl(theirs.number, F_SETFL, 0) == 0 else { throw .last("fcntl") }
-      return (try spawn(path, arguments, channel: theirs.number), ours)
-    }
-
-    private static func spawn(_ path: String, _ arguments: [String], channel: CInt) throws(SystemError) -> Int32 {
-      var actions = posix_spawn_file_actions_t()
-      var attributes = posix_spawnattr_t()
-      posix_spawn_file_actions_init(&actions)
-      posix_spawnattr_init(&attributes)
-      defer {
-        posix_spawn_file_actions_destroy(&actions)
-        posix_spawnattr_destroy(&attributes)
-      }
-      var every = sigset_t()
-      var none = sigset_t()
-      sigfillset(&every)
-      sigemptyset(&none)
-      var results = [
-        posix_spawn_file_actions_adddup2(&actions, channel, STDIN_FILENO),
-        posix_spawn_file_actions_adddup2(&actions, channel, STDOUT_FILENO),
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0),
-        coffer_spawn_close_from(&actions, STDERR_FILENO + 1),
-        coffer_spawn_change_directory(&actions, "/"),
-        posix_spawnattr_setsigdefault(&attributes, &every),
-        posix_spawnattr_setsigmask(&attributes, &none),
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK)),
-      ]
-      var processID: pid_t = 0
-      if results.allSatisfy({ $0 == 0 }) {
-        var vector = ([path] + arguments).map { strdup($0) } + [nil]
-        defer { for text in vector { free(text) } }
-        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
-        results.append(posix_spawn(&processID, path, &actions, &attributes, &vector, &environment))
-      }
-      if let code = results.first(where: { $0 != 0 }) { throw SystemError(code: code, call: "posix_spawn") }
-      return processID
+      let nothing = try FileSystem().open("/dev/null", .writeOnly)
+      return (try ProgramStart.start([path] + arguments, descriptors: [theirs, theirs, nothing]), ours)
     }
   }
 #endif

@@ -10,4 +10,20 @@ extension Vault {
     guard let bytes = try? folder.contents(of: VaultFormat.description) else { return nil }
     return try? VaultDescription(parsing: bytes).id
   }
+
+  /// Throws `inUse` where a process has the vault open. Nothing is changed.
+  public static func requireUnused(at path: String, files: FileSystem = FileSystem()) throws(VaultError) {
+    guard let folder = try? files.open(path, .directory),
+      let lock = try? files.open(VaultFormat.lock, [.readOnly, .noFollow], in: folder),
+      (try? lock.lockForReading()) == false
+    else { return }
+    throw .inUse(holder: (try? lock.contents(limit: 32)).flatMap { Int32(String(decoding: $0, as: UTF8.self)) })
+  }
+}
+
+extension Vault {
+  /// The room on the file system that the vault lies on.
+  public func space() throws(VaultError) -> FileSystemSpace {
+    try VaultError.catching { try folder.descriptor.space() }
+  }
 }

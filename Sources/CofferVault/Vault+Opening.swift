@@ -72,6 +72,7 @@ extension Vault {
   ) throws(VaultError) -> Vault {
     let id = VaultID()
     do {
+      try passcode.requirePasscode()
       let present = try files.status(of: path)
       if let present, present.kind != .directory, present.kind != .symbolicLink { throw VaultError.folderNotEmpty }
       try files.makeDirectories(path)
@@ -162,6 +163,7 @@ extension Vault {
       branch: root.branch, generation: root.generation, rootDigest: root.digest,
       keybagDigest: Digest.sha256(keybagBytes), isBound: false)
     try keyStore.write(anchor.secretBytes, as: .anchor, of: id)
+    try FolderPlace(of: folder).store(in: keyStore, for: id)
     // Last: a folder without it is not a vault, whatever else a crash left there.
     try folder.files.replaceDurably(VaultFormat.description, in: folder.descriptor, with: description.bytes)
     return try Vault(
@@ -192,7 +194,8 @@ extension Vault {
   ) throws -> Vault {
     try openingErrors {
       let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
-      let opened = try place.locked.unlock(passcode: { SecretBytes(count: 0) { _ in } }) { derivation, _ in
+      let unused = SecretBytes(count: 1) { $0[0] = 0 }
+      let opened = try place.locked.unlock(passcode: { unused }) { derivation, _ in
         try deriving(derivation)
       }
       return try place.vault(opened, options: options)

@@ -2,6 +2,7 @@ internal import CofferCrypto
 internal import CofferFiles
 public import CofferKeys
 internal import CofferSystem
+internal import Foundation
 internal import Synchronization
 
 /// An open vault: an encrypted file system in a folder.
@@ -18,10 +19,14 @@ public final class Vault: Sendable {
   let keys: KeyRing
   let scheduler: any Scheduler
   let observers = Observers()
+  let changeObservers = ChangeObservers()
+  let transitions = Transitions()
   let time: any TimeSource
   let files = FileRegistry()
   let folder: VaultFolder
   let keyStore: any KeyStore
+  /// Held while a passcode is tried.
+  let tries = NSLock()
   private let anchor: AnchorKeeper
   private let ballast: Ballast
   private let timer: CommitTimer
@@ -57,7 +62,8 @@ public final class Vault: Sendable {
     }
     let keybagDigest = Digest.sha256(keybag)
     anchor = AnchorKeeper(
-      keyStore, vault: id, keybagDigest: keybagDigest, isBound: found?.isBound, time: time)
+      keyStore, vault: id, keybagDigest: keybagDigest, isBound: found?.isBound, time: time,
+      place: try? FolderPlace(of: folder))
     let isCurrent = Vault.isCurrent(index.read { $0.committed }, keybagDigest: keybagDigest, anchor: found)
     isReadOnly = !isCurrent && !options.acceptsOlderState
     if isReadOnly { return }
@@ -234,8 +240,14 @@ public final class Vault: Sendable {
       // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
       // not look like an operation that failed.
       if index.read({ $0.isFull }) { try commitJoined() }
-      let result = try index.perform(body)
+      if changeObservers.isEmpty {
+        let result = try index.perform(body)
+        commitSoon()
+        return result
+      }
+      let (result, changes) = try index.perform { session in (try body(session), session.takeNoted()) }
       commitSoon()
+      changeObservers.tell(changes)
       return result
     }
   }

@@ -17,12 +17,20 @@ public enum VaultError: Error, Equatable, Sendable {
   case locked
   /// Somebody reads the file as a whole, and its key cannot change meanwhile.
   case busy
+  /// The passcode is empty, and no vault's is. Nothing was counted.
+  case emptyPasscode
   /// The passcode is wrong.
   case wrongPasscode
   /// Too many passcodes were wrong: none is tried for this many seconds.
   case tooManyAttempts(retryAfterSeconds: UInt64)
   /// The vault's keys were destroyed.
   case wiped
+  /// What is to be wiped may be a copy, whose keys are the vault's, too.
+  case maybeCopy
+  /// What is to be wiped has another keybag than this device's vault of that id.
+  case foreignKeybag
+  /// What is to be wiped is no vault that this key store has keys of.
+  case nothingToWipe
   /// The keybag is one from before the passcode was changed: no passcode opens it.
   case outdatedKeybag
   /// The vault has no recovery key.
@@ -110,12 +118,25 @@ extension VaultError: CustomStringConvertible {
       "the vault has format \(version), from a newer version of Coffer; this one reads format \(VaultFormat.version)"
     case .locked: "the vault is locked; unlock it with: coffer unlock"
     case .busy: "the file is being read; its protection class can be changed when that is done"
+    case .emptyPasscode: "the passcode is empty; nothing was tried"
     case .wrongPasscode: "the passcode is wrong"
     case .tooManyAttempts(let seconds):
       "too many wrong passcodes: nothing is tried now; try again in \(Self.duration(seconds))"
     case .wiped:
       "the vault was wiped: its keys are destroyed, and no passcode opens it; only a copy from before that has a recovery "
         + "key, or a company's escrow key, can be opened with that key: see coffer recover"
+    case .maybeCopy:
+      "nothing was destroyed: as far as the key store knows, the vault was changed last in another folder, and this is a "
+        + "copy of it, a backup, or a vault that was moved here from a disk that is not there any more. All of them have "
+        + "the same keys. To be rid of a copy, delete its folder; to destroy the keys of every copy: coffer wipe "
+        + "--all-copies"
+    case .foreignKeybag:
+      "nothing was destroyed: the folder's coffer.json or keybag.json is not what this device made; it is damaged, or "
+        + "somebody else's. Delete the folder; to destroy the keys that the key store has of a vault with its id, and so "
+        + "those of every copy: coffer wipe --all-copies"
+    case .nothingToWipe:
+      "nothing was destroyed: the key store holds no key of this vault, and who has the one that does can open it and its "
+        + "copies; check --key-store. Where the vault was wiped before or its key store is lost, delete the folder"
     case .outdatedKeybag:
       "the vault's keybag.json is from before its passcode was changed, and no passcode opens it; put the present "
         + "keybag.json in its place, or use the recovery key: coffer recover"

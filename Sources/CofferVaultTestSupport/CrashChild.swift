@@ -7,6 +7,10 @@ public enum CrashChild {
   /// - Parameter arguments: the vault's folder, the key store's, a file to overwrite, and a seed.
   public static func run(_ arguments: [String]) throws {
     if arguments.first == "guess" { return try guess(Array(arguments.dropFirst())) }
+    if arguments == ["moment"] {
+      let moment = SystemTime().sinceBoot()
+      return try say(moment.boot.hexadecimal, Int(moment.seconds))
+    }
     guard arguments.count == 4, let seed = UInt64(arguments[3]) else { throw MalformedBytes() }
     let open = {
       try Vault.open(

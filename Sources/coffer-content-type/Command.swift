@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import Glibc
 
 /// Reads at most 1 MiB from standard input and answers its MIME type, one line, on standard output.
@@ -13,6 +14,7 @@ struct Command {
   static let limit = 1 << 20
 
   static func main() {
+    guard (try? ProcessHardening.occupyStandardDescriptors()) != nil else { _exit(74) }
     guard let database = MagicDatabase() else { fail(69, "libmagic's database cannot be loaded") }
     guard Confinement.apply() else { fail(70, "this process cannot be confined, so it reads nothing") }
     // From here on a message could not be written, and no other call be made.

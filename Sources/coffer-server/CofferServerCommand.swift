@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CofferSystem
 
 /// `coffer-server`.
 @main
@@ -14,4 +15,14 @@ struct CofferServerCommand: AsyncParsableCommand {
     subcommands: [
       RunCommand.self, TenantCommand.self, AdminCommand.self, TokenCommand.self, EnrollmentCommand.self,
     ])
+
+  static func main() async {
+    do {
+      try ProcessHardening.occupyStandardDescriptors()
+    } catch {
+      // There is nowhere to say why.
+      exit(withError: ExitCode(74))
+    }
+    await main(nil)
+  }
 }

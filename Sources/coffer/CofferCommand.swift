@@ -31,6 +31,7 @@ struct CofferCommand: AsyncParsableCommand {
           MakeDirectoryCommand.self, MoveCommand.self, RemoveCommand.self, ProtectCommand.self, ImportCommand.self,
           ExportCommand.self,
         ]),
+    ] + mounting + [
       CommandGroup(
         name: "Company",
         subcommands: [EnrollCommand.self, PolicyCommand.self, EscrowCommand.self]),
@@ -39,14 +40,23 @@ struct CofferCommand: AsyncParsableCommand {
         subcommands: [AppsCommand.self, AppCommand.self, ShareCommand.self]),
     ])
 
+  private static var mounting: [CommandGroup] {
+    #if canImport(CofferMount)
+      [CommandGroup(name: "Mounting", subcommands: [MountCommand.self, UnmountCommand.self])]
+    #else
+      []
+    #endif
+  }
+
   static func main() async {
     do {
+      try ProcessHardening.occupyStandardDescriptors()
       try ProcessHardening.apply()
       AllocatorTuning.keepFreedBlocks()
       AllocatorTuning.overwriteFreedBlocks()
       try Arguments.requireUTF8()
       var command = try parseAsRoot()
-      if let served = command as? any ServedCommand, let end = try AgentClient.run(served) {
+      if let served = command as? any ServedCommand, served.namesVault, let end = try AgentClient.run(served) {
         switch end {
         case .exit(let code): throw ExitCode(code)
         case .signal(let number):

@@ -12,7 +12,7 @@ import Testing
     let fixture = try VaultFixture()
     try fixture.create().close()
     #expect(throws: VaultError.wrongPasscode) { try fixture.open("battery staple") }
-    #expect(throws: VaultError.wrongPasscode) { try fixture.open("") }
+    #expect(throws: VaultError.emptyPasscode) { try fixture.open("") }
     try fixture.open().close()
   }
 

@@ -5,7 +5,8 @@ import Testing
 @Suite struct HelpTests {
   static let commands: [[String]] = [
     ["init"], ["unlock"], ["lock"], ["agent"], ["agent", "status"], ["agent", "stop"], ["agent", "run"], ["info"],
-    ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["verify"], ["backup"], ["accept-restored"],
+    ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["mount"], ["unmount"], ["verify"],
+    ["backup"], ["accept-restored"],
     ["put"], ["get"], ["cat"], ["ls"], ["stat"], ["mkdir"], ["mv"], ["rm"], ["protect"], ["import"], ["export"],
     ["enroll"], ["policy"],
     ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
@@ -38,6 +39,39 @@ import Testing
     #expect(version.code == 0)
     #expect(version.value.split(separator: ".").count == 3)
     #expect(!desk.exists("vault") && !desk.exists("keys"))
+  }
+
+  @Test(arguments: ["coffer", "coffer-server"])
+  func `the manual page and the completions name every command and option`(program: String) throws {
+    let scripts = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts").standardized
+    let page = try desk.run(scripts.appending(path: "man").path, [RunningProgram.folder.appending(path: program).path])
+    #expect(page.code == 0 && page.errors.isEmpty, "\(page.errors)")
+    let completions = try ["bash", "zsh", "fish"].map { shell in
+      let outcome = try desk.run(program, ["--generate-completion-script", shell])
+      #expect(outcome.code == 0 && outcome.errors.isEmpty)
+      return (shell, outcome.output)
+    }
+    let help = try JSONSerialization.jsonObject(
+      with: Data(desk.run(program, ["--experimental-dump-help"]).bytes))
+    let commands = HelpedCommand.all(try #require((help as? [String: Any])?["command"] as? [String: Any]))
+    #expect(commands.contains { $0.options.contains(program == "coffer" ? "--idle-lock" : "--listen") })
+    for command in commands where command.path.count > 1 {
+      let name = command.path.joined(separator: " ")
+      let heading = page.output.range(of: ".SS \"\(name.replacing("-", with: "\\-"))\"\n")
+      #expect(heading != nil, "\(name)")
+      let section = page.output[(heading?.upperBound ?? page.output.endIndex)...].components(separatedBy: "\n.SS").first
+      for option in command.options {
+        #expect(section?.contains("\\fB\(option.replacing("-", with: "\\-"))\\fR") == true, "\(name) \(option)")
+      }
+      for (shell, script) in completions {
+        for word in command.options + [command.path[command.path.count - 1]] {
+          // In fish a long option is named without its dashes.
+          let isThere = script.contains(word) || shell == "fish" && script.contains("-l '\(word.dropFirst(2))'")
+          #expect(
+            isThere || shell == "fish" && script.contains("-s '\(word.dropFirst())'"), "\(shell): \(name) \(word)")
+        }
+      }
+    }
   }
 
   @Test(arguments: [
@@ -97,5 +131,27 @@ import Testing
 
   private func object(_ arguments: String...) throws -> [String: Any] {
     try #require(try json(arguments) as? [String: Any])
+  }
+}
+
+/// A command as the argument parser describes it, with those below it.
+private struct HelpedCommand {
+  let path: [String]
+  /// With their dashes; hidden ones are left out.
+  let options: [String]
+
+  static func all(_ command: [String: Any], below path: [String] = []) -> [HelpedCommand] {
+    guard let name = command["commandName"] as? String, command["shouldDisplay"] as? Bool != false, name != "help"
+    else {
+      return []
+    }
+    let below = (command["subcommands"] as? [[String: Any]] ?? []).filter { $0["commandName"] as? String != "help" }
+    let arguments = below.isEmpty ? command["arguments"] as? [[String: Any]] ?? [] : []
+    let options = arguments.filter { $0["shouldDisplay"] as? Bool == true }
+      .flatMap { $0["names"] as? [[String: Any]] ?? [] }
+      .compactMap { option in
+        (option["name"] as? String).map { (option["kind"] as? String == "long" ? "--" : "-") + $0 }
+      }
+    return [HelpedCommand(path: path + [name], options: options)] + below.flatMap { all($0, below: path + [name]) }
   }
 }

@@ -75,6 +75,32 @@ import Testing
     try expectOnlyKept(before)
   }
 
+  @Test(arguments: [false, true])
+  func `a signal that whoever started it ignores is ignored`(agent: Bool) throws {
+    if agent { try desk.unlock() }
+    defer { _ = try? desk.run("coffer", ["agent", "stop"]) }
+    let options = agent ? "" : " --passcode-file passcode"
+    let put = try desk.startShell("trap '' INT TERM QUIT; exec coffer put - /new" + options)
+    #expect(put.send(noise(8 << 20)))
+    for signal in [SIGINT, SIGTERM, SIGQUIT] { put.signal(signal) }
+    #expect(put.send([1]))
+    let outcome = put.wait()
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(try desk.done("cat", "/new").bytes == noise(8 << 20) + [1])
+  }
+
+  @Test func `an agent keeps to it as well`() throws {
+    let agent = try desk.startShell(
+      "trap '' HUP INT; exec coffer agent run --idle-lock 0 --passcode-file passcode")
+    #expect(agent.line() == "ready\n")
+    for signal in [SIGHUP, SIGINT] { agent.signal(signal) }
+    #expect(try desk.agentState == "unlocked")
+    agent.signal(SIGUSR1)
+    #expect(try desk.agentStatus("--until-locked")?["state"] as? String == "locked")
+    agent.signal(SIGTERM)
+    #expect(agent.wait().code == 0)
+  }
+
   @Test func `a folder that was new goes with the put that was interrupted`() throws {
     let before = desk.objects()
     try FileManager.default.createDirectory(atPath: desk.path("tree/a"), withIntermediateDirectories: true)

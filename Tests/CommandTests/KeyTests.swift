@@ -77,10 +77,28 @@ import Testing
         try desk.run("coffer", command + ["--passcode-file", "passcode"]), code: 77,
         says: ["too many wrong passcodes", "try again in"])
     }
+    // What is empty is no try, whether or not something may be tried.
+    try desk.write("empty", "\n")
+    expect(try run("verify", passcode: "empty"), code: 77, says: ["too many wrong passcodes"])
     // Taking the record away makes it worse.
     let id = try #require(try FileManager.default.contentsOfDirectory(atPath: desk.path("keys")).first)
     try desk.remove("keys/\(id)/attempts")
     expect(try run("ls"), code: 77, says: ["try again in 60 minutes"])
+  }
+
+  @Test func `an empty passcode is refused and counts for nothing`() throws {
+    try desk.done("init", "--no-recovery-key", "--wipe-after-10")
+    let id = try #require(try FileManager.default.contentsOfDirectory(atPath: desk.path("keys")).first)
+    let before = try desk.read("keys/\(id)/attempts")
+    for text in ["", "\n", "\r\n"] {
+      try desk.write("empty", text)
+      for command in [["ls"], ["unlock"], ["passcode", "--new-passcode-file", "new"]] {
+        expect(
+          try desk.run("coffer", command + ["--passcode-file", "empty"]), code: 64, says: ["the passcode is empty"])
+      }
+    }
+    #expect(try desk.read("keys/\(id)/attempts") == before)
+    try desk.done("ls")
   }
 
   @Test func `a recovery key is shown once, and opens the vault with a new passcode here and elsewhere`() throws {
@@ -192,15 +210,41 @@ import Testing
     }
     try expectFile("passcode")
     let wiped = try desk.onTerminal("wipe", typed: "vault\n")
-    #expect(wiped.code == 0 && wiped.output.contains("No copy of it can be opened by anybody"), "\(wiped.output)")
+    #expect(wiped.code == 0 && wiped.output.contains("only where a copy of the key store was kept"), "\(wiped.output)")
     #expect(!desk.exists("vault") && desk.listing("keys").isEmpty)
     desk.environment["COFFER_VAULT"] = desk.path("copy")
     expect(try run("ls"), code: 77, says: ["key store holds no secret"])
     expect(try done(["wipe", "--yes", "--vault", "absent"]), code: 66, says: ["no vault"])
     expect(try done(["wipe", "--yes", "--vault", "logs"]), code: 66, says: ["not a vault"])
     #expect(desk.exists("logs"))
-    let json = try done("wipe", "--yes", "--json")
-    #expect((try JSONSerialization.jsonObject(with: Data(json.bytes)) as? [String: Any])?["complete"] as? Bool == true)
+    // The key store has no key of it any more.
+    expect(try done(["wipe", "--yes"]), code: 77, says: ["nothing was destroyed", "--key-store"])
+    expect(try done(["wipe", "--yes", "--all-copies"]), code: 77, says: ["nothing was destroyed", "--key-store"])
+    #expect(desk.exists("copy/keybag.json"))
+    try desk.done("init", "--vault", "json", "--no-recovery-key")
+    let json = try done("wipe", "--yes", "--json", "--vault", "json")
+    let answer = try JSONSerialization.jsonObject(with: Data(json.bytes)) as? [String: Any]
+    #expect(answer?["complete"] as? Bool == true && answer?["keysDestroyed"] as? Bool == true)
+  }
+
+  @Test func `a wipe of a copy, of a forged folder or with another key store leaves the vault`() throws {
+    try desk.done("init", "--no-recovery-key")
+    try fill()
+    try desk.done("backup", "backup")
+    try desk.copy("vault", to: "copy")
+    try FileManager.default.createDirectory(atPath: desk.path("forged"), withIntermediateDirectories: false)
+    try desk.copy("vault/coffer.json", to: "forged/coffer.json")
+    for (path, words) in [("backup", "a copy"), ("copy", "a copy"), ("forged", "somebody else's")] {
+      expect(
+        try done(["wipe", "--yes", "--vault", path]), code: 77, says: ["nothing was destroyed", words, "--all-copies"])
+      #expect(desk.exists(path + "/coffer.json"))
+    }
+    expect(
+      try done(["wipe", "--yes", "--key-store", "none"]), code: 77, says: ["nothing was destroyed", "--key-store"])
+    try expectFile("passcode")
+    try FileManager.default.moveItem(atPath: desk.path("vault"), toPath: desk.path("moved"))
+    #expect(try done("wipe", "--yes", "--vault", "moved").output.hasPrefix("wiped. "))
+    expect(try run("ls", "--vault", "backup"), code: 77, says: ["key store holds no secret"])
   }
 
   @Test func `a wipe of a vault in use destroys the keys at once, and the rest later`() throws {

@@ -32,6 +32,9 @@ int coffer_is_without_core_dumps(void);
 int coffer_locked_memory_limit(struct rlimit *limit);
 int coffer_set_locked_memory_limit(const struct rlimit *limit);
 
+/// Lets the process have as many descriptors as it may (RLIMIT_NOFILE).
+int coffer_raise_descriptor_limit(void);
+
 /// Locks all memory of the process, now and in future, as far as it is used (mlockall).
 int coffer_lock_memory(void);
 
@@ -49,12 +52,15 @@ int coffer_bind_local(int socket, const char *path);
 int coffer_connect_local(int socket, const char *path);
 
 /// Descriptors in one message at most.
-#define COFFER_DESCRIPTOR_LIMIT 8
+#define COFFER_DESCRIPTOR_LIMIT 24
 
 /// sendmsg(2) and recvmsg(2) with descriptors (SCM_RIGHTS). A sender whose peer is gone gets EPIPE and no signal. What
 /// is received is closed on exec; more than the limit is closed, and the call fails with EMSGSIZE.
 ssize_t coffer_send(int socket, const void *bytes, size_t count, const int *descriptors, int descriptor_count);
 ssize_t coffer_receive(int socket, void *bytes, size_t count, int waits, int *descriptors, int *descriptor_count);
+
+/// Whether the process ignores a signal.
+int coffer_ignores(int signal);
 
 /// Lets the allocator write over what is freed (M_PERTURB); nothing elsewhere.
 void coffer_overwrite_freed_memory(int value);
@@ -87,6 +93,9 @@ int coffer_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 #if defined(__linux__)
 /// pidfd_open(2): a descriptor that becomes readable when the process ends.
 int coffer_pidfd_open(pid_t process);
+
+/// O_PATH.
+int coffer_path_only(void);
 
 /// POSIX_SPAWN_SETSID.
 short coffer_spawn_new_session(void);

@@ -25,9 +25,19 @@ extension Container {
     at path: String, keyStore: any KeyStore, old: () throws -> SecretBytes, new: () throws -> SecretBytes,
     derivation: PasscodeDerivation? = nil, options: KeyOptions = KeyOptions(), time: any TimeSource = SystemTime()
   ) throws {
-    try ContainerError.telling(at: path, keyStore, time) {
+    try ContainerError.telling(Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)) {
       try Vault.changePasscode(
         at: path, keyStore: keyStore, old: old, new: new, derivation: derivation, options: options.keybag, time: time)
+    }
+  }
+
+  /// As above, for a vault that is open.
+  public func changePasscode(
+    old: () throws -> SecretBytes, new: () throws -> SecretBytes, derivation: PasscodeDerivation? = nil,
+    options: KeyOptions = KeyOptions()
+  ) throws {
+    try ContainerError.telling(vault.passcodeAttempts) {
+      try vault.changePasscode(old: old, new: new, derivation: derivation, options: options.keybag)
     }
   }
 
@@ -58,11 +68,22 @@ extension Container {
 
   /// Destroys a vault: its keys first, within milliseconds at any size, then the rest. Needs no passcode, and can be
   /// called again where a crash cut it or another process has the vault open.
-  public static func wipe(at path: String, keyStore: any KeyStore) throws -> WipeOutcome {
+  ///
+  /// A copy of a vault has its keys: where the folder is not known to be the vault of this key store, nothing is destroyed,
+  /// unless those of every copy are to be.
+  public static func wipe(
+    at path: String, keyStore: any KeyStore, everyCopy: Bool = false
+  ) throws -> WipeOutcome {
     try ContainerError.catching {
-      let report = try Vault.wipe(at: path, keyStore: keyStore)
+      let report = try Vault.wipe(at: path, keyStore: keyStore, scope: everyCopy ? .everyCopy : .vault)
+      let keys: WipeOutcome.Keys =
+        switch report.keys {
+        case .destroyed: .destroyed
+        case .destroyedBefore: .destroyedBefore
+        case .absent: .absent
+        }
       return WipeOutcome(
-        hadRecoveryKey: report.hadRecoveryKey, hadEscrowKey: report.hadEscrowKey, holder: report.holder)
+        keys: keys, hadRecoveryKey: report.hadRecoveryKey, hadEscrowKey: report.hadEscrowKey, holder: report.holder)
     }
   }
 }
@@ -70,13 +91,12 @@ extension Container {
 extension ContainerError {
   /// Runs `body`; where a passcode was wrong, says what the next wrong one brings.
   static func telling<Result>(
-    at path: String, _ keyStore: any KeyStore, _ time: any TimeSource, _ body: () throws -> Result
+    _ attempts: @autoclosure () -> PasscodeAttempts?, _ body: () throws -> Result
   ) throws -> Result {
     do {
       return try body()
     } catch VaultError.wrongPasscode {
-      let attempts = Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)
-      throw ContainerError(.refused, VaultError.wrongPasscode.description + (attempts.map(hint) ?? ""))
+      throw ContainerError(.refused, VaultError.wrongPasscode.description + (attempts().map(hint) ?? ""))
     } catch let error as VaultError {
       throw ContainerError(error)
     }

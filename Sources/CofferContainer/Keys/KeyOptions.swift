@@ -37,6 +37,16 @@ public enum RecoveryMeans: Sendable {
 
 /// What is left of a vault that was wiped.
 public struct WipeOutcome: Sendable, Hashable {
+  public enum Keys: Sendable, Hashable {
+    /// They were in the key store, and are destroyed.
+    case destroyed
+    /// An earlier wipe had begun to destroy them; what was left of them went now.
+    case destroyedBefore
+    /// The key store had none, and the folder nothing that a key opens: the end of an earlier wipe.
+    case absent
+  }
+
+  public let keys: Keys
   /// Copies of the vault that were made before open with its recovery key.
   public let hadRecoveryKey: Bool
   /// Copies of the vault that were made before open with the company's escrow key.

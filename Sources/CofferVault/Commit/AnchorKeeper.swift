@@ -4,6 +4,8 @@ internal import Synchronization
 
 /// Keeps the newest state of the vault in the key store.
 ///
+/// With it goes where the vault lies: the folder whose state is the newest is the vault, and another one a copy.
+///
 /// Each write there costs two syncs, so that it follows commits at a bounded rate, and at the end. What a thief can take
 /// back unseen is what was committed since the last write.
 final class AnchorKeeper: Sendable {
@@ -13,6 +15,7 @@ final class AnchorKeeper: Sendable {
   private let keyStore: any KeyStore
   private let vault: VaultID
   private let time: any TimeSource
+  private let place: FolderPlace?
   private let state: Mutex<State>
 
   private struct State {
@@ -25,6 +28,7 @@ final class AnchorKeeper: Sendable {
     /// `newest` is not in the key store yet.
     var isWaiting = false
     var lastWrite: Timestamp?
+    var isPlaceKnown = false
     var isEnded = false
 
     mutating func take(_ root: CommittedRoot) {
@@ -34,7 +38,11 @@ final class AnchorKeeper: Sendable {
     }
   }
 
-  init(_ keyStore: any KeyStore, vault: VaultID, keybagDigest: [UInt8], isBound: Bool?, time: any TimeSource) {
+  init(
+    _ keyStore: any KeyStore, vault: VaultID, keybagDigest: [UInt8], isBound: Bool?, time: any TimeSource,
+    place: FolderPlace? = nil
+  ) {
+    self.place = place
     self.keyStore = keyStore
     self.vault = vault
     self.time = time
@@ -88,6 +96,8 @@ final class AnchorKeeper: Sendable {
 
   private func write(_ state: inout State, _ now: Timestamp) throws {
     guard let root = state.newest, state.isWaiting, !state.isEnded else { return }
+    // Where it cannot be stored, a wipe asks more than it needs to: no reason to keep a commit from its anchor.
+    if !state.isPlaceKnown, let place { state.isPlaceKnown = (try? place.store(in: keyStore, for: vault)) != nil }
     let anchor = Anchor(
       branch: root.branch, generation: root.generation, rootDigest: root.digest,
       keybagDigest: state.keybagDigest, nextKeybagDigest: state.nextKeybagDigest, isBound: state.isBound ?? true)

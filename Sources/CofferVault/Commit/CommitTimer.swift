@@ -1,19 +1,4 @@
-internal import Dispatch
 internal import Synchronization
-
-/// Runs something later, once. Tests inject one that they move.
-public protocol Scheduler: Sendable {
-  func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void)
-}
-
-/// The system's: a thread of its pool.
-public struct SystemScheduler: Scheduler {
-  public init() {}
-
-  public func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void) {
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + seconds, execute: body)
-  }
-}
 
 /// Sees to it that no change waits long for a commit: the first one after a commit sets the clock.
 final class CommitTimer: Sendable {
@@ -27,8 +12,9 @@ final class CommitTimer: Sendable {
   /// Runs `commit` after the interval, unless it is about to run already.
   func set(_ commit: @escaping @Sendable () -> Void) {
     guard !isSet.exchange(true, ordering: .acquiringAndReleasing) else { return }
-    scheduler.schedule(afterSeconds: Self.interval) { [self] in
-      isSet.store(false, ordering: .releasing)
+    // Not held by what waits: a scheduler that is the vault's own would hold itself.
+    scheduler.schedule(afterSeconds: Self.interval) { [weak self] in
+      self?.isSet.store(false, ordering: .releasing)
       commit()
     }
   }

@@ -28,6 +28,7 @@ extension FileNode {
         if newCount <= UInt64(VaultFormat.inlineLimit) { try leaveObject() }
       }
     }
+    tellChange()
     try vault.files.relieve(self)
   }
 
@@ -111,6 +112,7 @@ extension FileNode {
       if last * size < range.upperBound { try zero((last * size)..<range.upperBound, object) }
       try release(first..<last, object)
     }
+    tellChange()
     try vault.files.relieve(self)
   }
 

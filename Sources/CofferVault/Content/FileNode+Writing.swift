@@ -29,6 +29,7 @@ extension FileNode {
       try writeBlocks(source, at: start)
       return start
     }
+    tellChange()
     try vault.files.relieve(self)
     return start
   }

@@ -58,6 +58,8 @@ final class FileNode: Sendable {
   /// What has not joined yet, and how it went. A leaf among the locks: names are listed under the index's.
   let overlay: Mutex<Overlay>
   let hasChanges = Atomic(false)
+  /// Others have not heard of the last change yet.
+  let isToBeTold = Atomic(false)
   /// The file's rows are being removed.
   let isGone = Atomic(false)
 
@@ -138,6 +140,13 @@ final class FileNode: Sendable {
       overlay.changed = now
     }
     noteChange()
+    if !vault.changeObservers.isEmpty { isToBeTold.store(true, ordering: .relaxed) }
+  }
+
+  /// Tells those who observe the vault that the content has changed. The caller holds no lock.
+  func tellChange() {
+    guard isToBeTold.exchange(false, ordering: .relaxed) else { return }
+    vault.changeObservers.tell([.content(of: number)])
   }
 
   /// What the content takes in its object, or in its record.

@@ -126,7 +126,7 @@ final class FileRegistry: Sendable {
     case .idle:
       didDropPages(node.dropCleanPages(all: true))
       // Its last handle is closed, and it must not be opened again while the vault is locked.
-      if node.vault.keys.phase == .locked, node.protection == .completeUnlessOpen { node.dropKey() }
+      if node.vault.keys.areGone, node.protection == .completeUnlessOpen { node.dropKey() }
     case .forgotten: forgetMemory(of: node)
     }
   }

@@ -133,13 +133,16 @@ extension Vault {
     let parent = try checkTarget(path, replacing: replacing, session)
     guard let name = path.lastName else { throw VaultError.isADirectory }
     let now = time.now()
+    // An unlock that came meanwhile has not seen its mark, and one that comes now waits for the index, and will.
+    let completed = key.isDeposit ? try key.completed(self) : nil
+    let protected = completed ?? key.protected
     let inode = Inode(
-      number: key.number, kind: .file, protection: key.protected.protection, permissions: source.permissions & 0o7777,
+      number: key.number, kind: .file, protection: protected.protection, permissions: source.permissions & 0o7777,
       owner: .process, modified: source.modified ?? now, now: now, byteCount: byteCount,
-      wrappedKey: key.protected.wrapped, keyCommitment: key.protected.commitment,
+      wrappedKey: protected.wrapped, keyCommitment: protected.commitment,
       content: content)
     try insert(inode, as: name, in: parent.number, replacing: replacing, session)
-    if key.isDeposit { try session.addDeposit(inode.number) }
+    if completed == nil, key.isDeposit { try session.addDeposit(inode.number) }
     return FileAttributes(inode)
   }
 }

@@ -235,6 +235,32 @@ extension Vault {
     return OpenFile(node, in: self, .writing)
   }
 
+  /// Makes an empty file in a folder and opens it for writing. Throws `invalidName`, `notFound` or `notADirectory` for the
+  /// folder, `exists`, and `locked`.
+  public func createFile(
+    _ name: [UInt8], in folder: InodeNumber, _ node: NewNode
+  ) throws(VaultError) -> (attributes: FileAttributes, file: OpenFile) {
+    let (attributes, node) = try change { session in
+      let name = try VaultPath.checked(name)
+      let parent = try session.folder(folder)
+      let (inode, cipher) = try self.newFile(node, in: parent, session)
+      try self.insert(inode, as: name, in: parent.number, session)
+      // Last: an operation that fails must not leave a node.
+      return (FileAttributes(inode), try self.node(of: inode, cipher))
+    }
+    return (attributes, OpenFile(node, in: self, .writing))
+  }
+
+  /// Lets what was written to a file so far join the vault, where somebody has it open: what follows becomes durable
+  /// with it or after it. Throws what keeps it from joining.
+  public func joinContent(of number: InodeNumber) throws(VaultError) {
+    try VaultError.catching { try files.node(number)?.join() }
+  }
+
+  /// Makes names and attributes durable, and the content of files that has joined the vault; without waiting for what
+  /// was written to others and is still in memory.
+  public func commitNames() throws(VaultError) { try commitJoined() }
+
   /// A use of an inode's node. Under the index's lock.
   ///
   /// - Parameter cipher: of a file that was just made; nil unwraps the file's key.

@@ -19,6 +19,8 @@ final class IndexSession {
   /// What changed since the last commit.
   private var buffer: [RowID: BufferedRow] = [:]
   private var bufferedBytes = 0
+  /// The keys in `buffer` by their prefix, for kinds that are read in order.
+  private var bufferedKeys: [RowFamily: Set<RowKey>] = [:]
   /// What the running operation replaced in `buffer`, for when it fails.
   private var journal: [(id: RowID, before: BufferedRow?)] = []
   /// Removed by operations since the last commit: their objects go when it is durable, and stay when it is not.
@@ -26,6 +28,8 @@ final class IndexSession {
   /// What the running operation wants done when it is applied.
   private var operationRemovals: [PendingRemoval] = []
   private var operationEffects: [() -> Void] = []
+  /// What the running operation changed that others may remember.
+  private var noted: [TreeChange] = []
   private var hasFailed = false
   /// Operations since the last commit.
   private(set) var operationCount = 0
@@ -90,6 +94,15 @@ final class IndexSession {
   /// Runs `effect` once the running operation is applied; never where it fails.
   func afterOperation(_ effect: @escaping () -> Void) { operationEffects.append(effect) }
 
+  /// Tells whoever observes the vault of a change, once the running operation is applied.
+  func note(_ change: TreeChange) { noted.append(change) }
+
+  /// What the running operation noted.
+  func takeNoted() -> [TreeChange] {
+    defer { noted = [] }
+    return noted
+  }
+
   /// Throws after a commit that failed: what is in memory is no longer what is stored.
   func requireUsable() throws {
     guard !hasFailed else { throw VaultError.needsReopening }
@@ -102,6 +115,7 @@ final class IndexSession {
     journal.removeAll(keepingCapacity: true)
     operationRemovals = []
     operationEffects = []
+    noted.removeAll(keepingCapacity: true)
     do {
       let result = try body()
       operationCount += 1
@@ -144,6 +158,7 @@ final class IndexSession {
       }
     }
     buffer.removeAll(keepingCapacity: true)
+    bufferedKeys.removeAll(keepingCapacity: true)
     bufferedBytes = 0
     operationCount = 0
     defer { removals = [] }
@@ -161,6 +176,7 @@ final class IndexSession {
     hasFailed = true
     cache = GenerationCache(limit: 1 << 20)
     buffer = [:]
+    bufferedKeys = [:]
     bufferedBytes = 0
     removals = []
   }
@@ -201,12 +217,11 @@ final class IndexSession {
       let keys = try stored.keys(kind, prefix: prefix, after: last, limit: limit)
       let isEnd = keys.count < limit
       // Changed rows lie between the stored ones.
-      let changed = buffer.filter { id, _ in
-        id.kind == kind && id.key.high == prefix.high && (last.map { $0 < id.key } ?? true)
-          && (isEnd || keys.last.map { id.key <= $0 } ?? false)
+      let changed = bufferedKeys[RowFamily(kind: kind, prefix: prefix.high)]?.filter { key in
+        (last.map { $0 < key } ?? true) && (isEnd || keys.last.map { key <= $0 } ?? false)
       }
       var values = try keys.last.map { try stored.values(kind, after: last, through: $0, count: keys.count) } ?? [:]
-      for (id, row) in changed { values[id.key] = row.record?.encoded }
+      for key in changed ?? [] { values[key] = buffer[RowID(kind: kind, key: key)]?.record?.encoded }
       if isEnd || !values.isEmpty { return values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
       last = keys.last
     }
@@ -263,7 +278,21 @@ final class IndexSession {
     let before = buffer[id]
     buffer[id] = row
     bufferedBytes += (row?.cost ?? 0) - (before?.cost ?? 0)
+    // An inode has one row, and its prefix no other.
+    guard id.kind != .inode, (row == nil) != (before == nil) else { return }
+    let family = RowFamily(kind: id.kind, prefix: id.key.high)
+    if row == nil {
+      bufferedKeys[family]?.remove(id.key)
+    } else {
+      bufferedKeys[family, default: []].insert(id.key)
+    }
   }
+}
+
+/// Rows of one kind whose keys begin alike.
+private struct RowFamily: Hashable {
+  let kind: RecordKind
+  let prefix: UInt64
 }
 
 extension RecordKind {

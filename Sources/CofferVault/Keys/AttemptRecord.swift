@@ -3,23 +3,31 @@ internal import CofferSystem
 
 /// How many passcodes were tried in vain, and when the last one was; kept in the key store, authenticated.
 ///
+/// A try is pending from before its derivation until its outcome is stored. Both kinds delay the next one, but only a try
+/// that was proved wrong brings a vault nearer to its end: one whose process was ended may have been the right one.
+///
 /// Of fixed length and shorter than a sector, so that a full disk need not keep it from being written.
 struct AttemptRecord: Equatable {
-  /// Wrong passcodes since the last right one; those that nobody knows the outcome of yet are among them.
-  var failureCount: UInt32 = 0
+  /// Tries since the last right one that were proved wrong.
+  var failureCount: UInt16 = 0
+  /// Tries since the last right one whose outcome nobody knows: under way, or ended before it was stored.
+  var pendingCount: UInt16 = 0
   /// From when the delay counts.
   var start = BootMoment(boot: [UInt8](repeating: 0, count: BootMoment.bootByteCount), seconds: 0)
   /// The last wrong passcodes, by ``DeviceKeys/mark(_:)``: the same one again does not count.
   var marks: [[UInt8]] = []
 
   static let markLimit = 8
-  static let byteCount = 1 + 4 + BootMoment.bootByteCount + 8 + 1 + markLimit * KeyedHash.byteCount + 32
+  static let byteCount = 1 + 2 + 2 + BootMoment.bootByteCount + 8 + 1 + markLimit * KeyedHash.byteCount + 32
+
+  /// What the delay goes by.
+  var tryCount: UInt32 { UInt32(failureCount) + UInt32(pendingCount) }
 
   /// Seconds until a passcode may be tried; 0 where one may be tried now.
   ///
   /// After a restart, and on a clock that went back, the whole delay lies ahead: see ``restarted(at:)``.
   func remaining(at moment: BootMoment) -> UInt64 {
-    let delay = PasscodeDelays.seconds(after: failureCount)
+    let delay = PasscodeDelays.seconds(after: tryCount)
     guard moment.boot == start.boot, moment.seconds >= start.seconds else { return delay }
     let passed = moment.seconds - start.seconds
     return passed >= delay ? 0 : delay - passed
@@ -28,10 +36,22 @@ struct AttemptRecord: Equatable {
   /// The record with the whole delay ahead, where time cannot be counted from when it began; nil where it can.
   func restarted(at moment: BootMoment) -> AttemptRecord? {
     let isCountable = moment.boot == start.boot && moment.seconds >= start.seconds
-    guard !isCountable, PasscodeDelays.seconds(after: failureCount) > 0 else { return nil }
+    guard !isCountable, PasscodeDelays.seconds(after: tryCount) > 0 else { return nil }
     var record = self
     record.start = moment
     return record
+  }
+
+  /// A try begins, now.
+  mutating func begin(at moment: BootMoment) {
+    pendingCount += pendingCount < .max ? 1 : 0
+    start = moment
+  }
+
+  /// The outcome of a pending try is known. One that was right meanwhile has set all to zero.
+  mutating func settle(isProvedWrong: Bool) {
+    pendingCount -= pendingCount > 0 ? 1 : 0
+    if isProvedWrong { failureCount += failureCount < .max ? 1 : 0 }
   }
 
   mutating func remember(_ mark: [UInt8]) {
@@ -39,10 +59,11 @@ struct AttemptRecord: Equatable {
     if marks.count > Self.markLimit { marks.removeFirst() }
   }
 
-  /// `u8 0 ‖ u32 failures ‖ boot (16) ‖ u64 seconds ‖ u8 marks ‖ 8 × mark (32) ‖ HMAC-SHA256 of what is before it (32)`.
+  /// `u8 0 ‖ u16 pending ‖ u16 failures ‖ boot (16) ‖ u64 seconds ‖ u8 marks ‖ 8 × mark (32) ‖ HMAC-SHA256 of what is before it (32)`.
   func encoded(key: SecretKey) -> [UInt8] {
     var writer = ByteWriter()
     writer.write(UInt8(0))
+    writer.write(pendingCount)
     writer.write(failureCount)
     writer.write(fixed: start.boot)
     writer.write(start.seconds)
@@ -67,6 +88,7 @@ struct AttemptRecord: Equatable {
     }
     var reader = ByteReader(bytes)
     guard try reader.read(UInt8.self) == 0 else { throw MalformedBytes() }
+    pendingCount = try reader.read()
     failureCount = try reader.read()
     let boot = try reader.read(fixed: BootMoment.bootByteCount)
     start = BootMoment(boot: boot, seconds: try reader.read())

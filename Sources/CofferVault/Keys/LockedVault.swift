@@ -1,6 +1,7 @@
 internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
+internal import Foundation
 
 /// A vault whose keys are still wrapped: its headers, and the key store that holds its device's part.
 struct LockedVault {
@@ -8,16 +9,22 @@ struct LockedVault {
   let description: VaultDescription
   let keyStore: any KeyStore
   let time: any TimeSource
+  /// One try at a time: what waits here is not counted yet, so that two right passcodes at the same moment do not delay
+  /// each other, and no more than one derivation's memory is taken.
+  private let tries: NSLock
 
   var id: VaultID { description.id }
 
   /// Throws `notAVault` and `newerFormat`.
-  init(in folder: VaultFolder, keyStore: any KeyStore, time: any TimeSource) throws {
+  ///
+  /// - Parameter tries: of a vault that is open, whose tries may come from several threads.
+  init(in folder: VaultFolder, keyStore: any KeyStore, time: any TimeSource, tries: NSLock = NSLock()) throws {
     guard let bytes = try folder.contents(of: VaultFormat.description) else { throw VaultError.notAVault }
     self.folder = folder
     description = try VaultDescription(parsing: bytes)
     self.keyStore = keyStore
     self.time = time
+    self.tries = tries
   }
 
   /// A keybag as it was read, with what its device has for it.
@@ -43,11 +50,17 @@ struct LockedVault {
   /// Opens the keybag with a passcode, through the gate: **the only way to a derivation of a passcode to be tried**.
   ///
   /// Throws `wiped`, `deviceSecretMissing`, `damaged`, `outdatedKeybag`, `tooManyAttempts` before `passcode` is called,
-  /// and `wrongPasscode` after it.
+  /// and `emptyPasscode` and `wrongPasscode` after it.
   func unlock(passcode: () throws -> SecretBytes, deriving derive: Derive = { try $0.key(for: $1) }) throws -> Opened {
     // What refuses any passcode is said before somebody is asked for one.
     try withLock { try requireOpen(gate(for: self.wrapped())) }
     let passcode = try AskedPasscode(asking: passcode).value
+    // No vault has it: a slip of the finger or an empty file is no try.
+    try passcode.requirePasscode()
+    return try tries.withLock { try self.try(passcode, deriving: derive) }
+  }
+
+  private func `try`(_ passcode: SecretBytes, deriving derive: Derive) throws -> Opened {
     let (wrapped, attempt) = try withLock {
       let wrapped = try self.wrapped()
       let gate = gate(for: wrapped)
@@ -57,12 +70,16 @@ struct LockedVault {
     let derived = try derive(wrapped.keybag.derivation, passcode)
     let passcodeKey = wrapped.device.passcodeKey(derived, rotation: wrapped.rotation)
     guard let master = try? SecretKey(unwrapping: wrapped.keybag.passcodeSlot, under: passcodeKey) else {
-      let verdict = try withLock { try gate(for: wrapped).fail(attempt, mark: wrapped.device.mark(derived)) }
-      if verdict == .spent { try wipeKeys() }
+      try withLock {
+        try requireUnwiped()
+        let verdict = try gate(for: wrapped).fail(attempt, mark: wrapped.device.mark(derived))
+        if verdict == .spent { try wipeKeys() }
+      }
       throw VaultError.wrongPasscode
     }
     let keys = Result { try wrapped.keybag.keys(under: master, description) }
     try withLock {
+      try requireUnwiped()
       // Also where the rest is damaged: the passcode was right.
       try gate(for: wrapped).succeed()
       if case .success = keys { try settle(wrapped) }
@@ -72,6 +89,7 @@ struct LockedVault {
 
   /// The keybag, authenticated for this device, and the component of the rotation that it was made with.
   func wrapped() throws -> Wrapped {
+    try requireUnwiped()
     let bytes = try folder.contents(of: VaultFormat.keybag)
     guard let secret = try keyStore.read(.deviceSecret, of: id) else {
       // Neither half is left: nobody lost them one by one.
@@ -87,6 +105,11 @@ struct LockedVault {
       throw VaultError.outdatedKeybag
     }
     return Wrapped(keybag: keybag, bytes: bytes, device: device, rotation: component)
+  }
+
+  /// A wipe that has begun is final, whatever it has left: what was read before it opens nothing, and is not written back.
+  private func requireUnwiped() throws {
+    guard try keyStore.read(.wiped, of: id) == nil else { throw VaultError.wiped }
   }
 
   func rotation() throws -> RotationRecord {
@@ -118,7 +141,7 @@ struct LockedVault {
     }
   }
 
-  /// Destroys the keys and says so.
+  /// Destroys the keys and says so. Under the key store's lock.
   private func wipeKeys() throws -> Never {
     try KeyDestruction(folder: folder, keyStore: keyStore, vault: id).run()
     throw VaultError.wiped
@@ -132,6 +155,11 @@ struct LockedVault {
       throw try folder.contents(of: VaultFormat.keybag) == nil ? VaultError.wiped : .deviceSecretMissing
     }
   }
+}
+
+extension SecretBytes {
+  /// Throws `emptyPasscode`: one that every passcode of a vault is held to.
+  func requirePasscode() throws { if count == 0 { throw VaultError.emptyPasscode } }
 }
 
 /// Keeps the failure of whoever asks for the passcode (an interrupted prompt, an unreadable file) apart from the vault's.
@@ -148,9 +176,10 @@ extension Vault {
   /// The keys of a vault that is open already, for whoever has its passcode: the keybag is read again, and the attempt
   /// goes through the gate. Throws `wrongPasscode`, `tooManyAttempts`, `wiped`, and what the headers' damage says.
   static func unlockedKeys(
-    in folder: VaultFolder, id: VaultID, keyStore: any KeyStore, time: any TimeSource, passcode: SecretBytes
+    in folder: VaultFolder, id: VaultID, keyStore: any KeyStore, time: any TimeSource, passcode: SecretBytes,
+    tries: NSLock = NSLock()
   ) throws -> UnlockedKeys {
-    let locked = try LockedVault(in: folder, keyStore: keyStore, time: time)
+    let locked = try LockedVault(in: folder, keyStore: keyStore, time: time, tries: tries)
     guard locked.id == id else { throw VaultError.damaged(what: VaultFormat.description) }
     return try locked.unlock(passcode: { passcode }).keys
   }

@@ -9,11 +9,16 @@ public struct PasscodeAttempts: Sendable, Hashable {
   public let nextDelay: UInt64
   /// Seconds until a passcode may be tried; 0 where one may be tried now.
   public let retryAfterSeconds: UInt64
-  /// Wrong passcodes that are left before the vault is destroyed; nil where it never is.
+  /// Wrong passcodes (tries that were proved wrong) that are left before the vault is destroyed; nil where it never is.
   public let triesBeforeWipe: Int?
 }
 
 extension Vault {
+  /// As below, for a vault that is open.
+  public var passcodeAttempts: PasscodeAttempts? {
+    Self.passcodeAttempts(at: folder.path, keyStore: keyStore, files: folder.files, time: time)
+  }
+
   /// How many passcodes may be tried, and when; nil where that cannot be known. Needs no passcode, and counts nothing.
   public static func passcodeAttempts(
     at path: String, keyStore: any KeyStore, files: FileSystem = FileSystem(), time: any TimeSource = SystemTime()
@@ -23,7 +28,8 @@ extension Vault {
     else { return nil }
     return try? locked.withLock {
       let gate = try locked.gate(for: locked.wrapped())
-      let count = try gate.failureCount()
+      let record = try gate.record()
+      let count = record.tryCount
       let tries = (1...UInt32(5)).first { PasscodeDelays.seconds(after: count &+ $0) > 0 } ?? 1
       var retry: UInt64 = 0
       if case .delayed(let seconds) = try gate.verdict() { retry = seconds }
@@ -31,7 +37,7 @@ extension Vault {
         triesBeforeDelay: Int(tries), nextDelay: PasscodeDelays.seconds(after: count &+ tries),
         retryAfterSeconds: retry,
         triesBeforeWipe: gate.isWiping
-          ? Int(PasscodeDelays.wipingCount) - Int(min(count, PasscodeDelays.wipingCount)) : nil)
+          ? Int(PasscodeDelays.wipingCount) - Int(min(record.failureCount, PasscodeDelays.wipingCount)) : nil)
     }
   }
 }

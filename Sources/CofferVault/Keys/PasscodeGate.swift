@@ -5,13 +5,15 @@ internal import CofferSystem
 /// The one way to a derivation from a passcode: counts the attempt durably before it, and refuses while a delay lasts.
 ///
 /// Each call runs under the key store's lock. A derivation runs between ``begin()`` and one of the two ends, outside of
-/// it: what is not known yet counts as wrong, so that parallel guesses cannot race, and one that is killed stays counted.
+/// it: what is not known yet delays as a wrong one does, so that parallel guesses cannot race, and one that is killed
+/// stays counted. Nobody learns an outcome before it is stored, so that whoever kills each try before that learns nothing
+/// and waits an hour for the next; and what was never proved wrong destroys nothing.
 struct PasscodeGate {
   let keyStore: any KeyStore
   let vault: VaultID
   let device: DeviceKeys
   let time: any TimeSource
-  /// Whether the vault is to be destroyed after ten wrong passcodes.
+  /// Whether the vault is to be destroyed after ten passcodes that were proved wrong.
   let isWiping: Bool
 
   /// An attempt that was counted.
@@ -24,7 +26,7 @@ struct PasscodeGate {
   enum Verdict: Equatable {
     case open
     case delayed(seconds: UInt64)
-    /// Ten were wrong, or ended nobody knows how: no derivation follows.
+    /// Ten were proved wrong: no derivation follows.
     case spent
   }
 
@@ -39,8 +41,7 @@ struct PasscodeGate {
   func begin() throws -> Attempt {
     let before = try settled()
     var record = before
-    record.failureCount += record.failureCount < .max ? 1 : 0
-    record.start = time.sinceBoot()
+    record.begin(at: time.sinceBoot())
     try write(record)
     return Attempt(before: before, counted: record)
   }
@@ -48,25 +49,27 @@ struct PasscodeGate {
   /// The passcode was right: nothing is counted any more.
   func succeed() throws { try write(AttemptRecord()) }
 
-  /// The passcode was wrong. The same one again was counted for nothing; another stays counted.
+  /// The passcode was wrong, which is stored before anyone is told. The same one again was counted for nothing; another
+  /// stays counted, and is proved from now on.
   func fail(_ attempt: Attempt, mark: [UInt8]) throws -> Verdict {
     var record = try settled()
     if record.marks.contains(where: { equalInConstantTime($0, mark) }) {
       if record == attempt.counted {
         record = attempt.before
-      } else if record.failureCount > 0 {
+      } else {
         // Others were counted meanwhile, and their delay stays.
-        record.failureCount -= 1
+        record.settle(isProvedWrong: false)
       }
     } else {
+      record.settle(isProvedWrong: true)
       record.remember(mark)
     }
     try write(record)
     return try verdict()
   }
 
-  /// How many wrong passcodes are counted.
-  func failureCount() throws -> UInt32 { try settled().failureCount }
+  /// What is counted.
+  func record() throws -> AttemptRecord { try settled() }
 
   /// The record, with a delay that begins now where the record cannot say when it began. One that is missing or altered
   /// counts as the longest delay, so that taking it away gains nothing: there is one from the vault's making on.

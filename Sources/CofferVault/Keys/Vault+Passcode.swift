@@ -12,18 +12,21 @@ extension Vault {
   /// one tries the new passcode first.
   ///
   /// - Parameters:
+  ///   - new: called once the old passcode was right.
   ///   - derivation: the cost from now on; nil for the present one. The salt is new in any case.
   /// Throws `wrongPasscode`, `tooManyAttempts`, `wiped`, `outdatedKeybag`, and `olderThanAnchor` for a vault that can only
-  /// be read.
+  /// be read; and whatever `old` and `new` throw.
   public func changePasscode(
-    old: SecretBytes, new: SecretBytes, derivation: PasscodeDerivation? = nil, options: KeybagOptions = KeybagOptions()
-  ) throws(VaultError) {
-    try VaultError.catching {
+    old: () throws -> SecretBytes, new: () throws -> SecretBytes, derivation: PasscodeDerivation? = nil,
+    options: KeybagOptions = KeybagOptions()
+  ) throws {
+    try Self.openingErrors {
       guard !isReadOnly else { throw VaultError.olderThanAnchor }
-      let locked = try LockedVault(in: folder, keyStore: keyStore, time: time)
+      let locked = try LockedVault(in: folder, keyStore: keyStore, time: time, tries: tries)
       guard locked.id == id else { throw VaultError.damaged(what: VaultFormat.description) }
+      let opened = try locked.unlock(passcode: old)
       try replaceKeybag(
-        locked.unlock(passcode: { old }), of: locked, passcode: new, derivation: derivation, options: options)
+        opened, of: locked, passcode: AskedPasscode(asking: new).value, derivation: derivation, options: options)
     }
   }
 
@@ -74,6 +77,7 @@ extension Vault {
     _ opened: LockedVault.Opened, of locked: LockedVault, passcode: SecretBytes, derivation: PasscodeDerivation?,
     options: KeybagOptions, deriving derive: LockedVault.Derive = { try $0.key(for: $1) }
   ) throws {
+    try passcode.requirePasscode()
     let derivation = try (derivation ?? opened.keybag.derivation).renewed()
     // Of a passcode that is set, not tried: nothing to count.
     let derived = try derive(derivation, passcode)

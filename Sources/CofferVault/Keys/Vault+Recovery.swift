@@ -48,6 +48,7 @@ extension Vault {
       var recovery = try VaultRecovery(
         place: place, found: found, acceptsOlderState: vaultOptions.acceptsOlderState)
       let passcode = try AskedPasscode(asking: passcode).value
+      try passcode.requirePasscode()
       let opened = try recovery.run(
         passcode: passcode, derivation: derivation.renewed(), options: options, deriving: derive)
       return try place.vault(opened, options: vaultOptions)
@@ -56,10 +57,14 @@ extension Vault {
 }
 
 extension LockedVault {
+  /// A wipe has begun: what the key store still has opens nothing.
+  fileprivate func isWiped() throws -> Bool { try keyStore.read(.wiped, of: id) != nil }
+
   /// Opens the keybag without passcode and device.
   func open(with key: WayBack) throws -> Opened {
     guard let bytes = try folder.contents(of: VaultFormat.keybag) else {
-      throw try keyStore.read(.deviceSecret, of: id) == nil ? VaultError.wiped : .damaged(what: VaultFormat.keybag)
+      let isWiped = try isWiped() || keyStore.read(.deviceSecret, of: id) == nil
+      throw isWiped ? VaultError.wiped : .damaged(what: VaultFormat.keybag)
     }
     let keybag = try Keybag(parsing: bytes)
     let master =
@@ -89,7 +94,7 @@ private struct VaultRecovery {
   let place: VaultPlace
   let found: LockedVault.Opened
   private var root: CommittedRoot
-  /// The key store keeps no secret for the vault.
+  /// The key store keeps no secret for the vault, or a wipe has begun there.
   private let isNewDevice: Bool
   private let secret: SecretBytes
   private let anchor: Anchor?
@@ -101,7 +106,7 @@ private struct VaultRecovery {
   init(place: VaultPlace, found: LockedVault.Opened, acceptsOlderState: Bool) throws {
     root = try place.root(found.keys)
     let locked = place.locked
-    let secret = try locked.keyStore.read(.deviceSecret, of: locked.id)
+    let secret = try locked.isWiped() ? nil : locked.keyStore.read(.deviceSecret, of: locked.id)
     anchor = try locked.keyStore.read(.anchor, of: locked.id).flatMap { bytes in
       try? Anchor(decoding: bytes.withUnsafeBytes { Array($0) })
     }
@@ -128,21 +133,37 @@ private struct VaultRecovery {
     let bytes = try keybag.encoded()
     // Before the anchor, which is then the new branch's: a crash between leaves a device that still knows nothing.
     if isUnknown { root = try place.root(found.keys, onNewBranch: true) }
-    if isNewDevice { try prepareDevice(device, component, bytes) }
+    if isNewDevice {
+      if try locked.isWiped() { try locked.keyStore.removeAll(of: locked.id) }
+      // The first item, without which there is nothing to lock.
+      try writeAnchor(present: Digest.sha256(bytes), next: nil)
+    }
     try locked.withLock {
+      try requireUnchanged()
+      if isNewDevice { try prepareDevice(device, component) }
       try KeybagChange(
         locked: locked, present: isNewDevice ? [] : presentComponents(), component: component, bytes: bytes
       )
       .run(announce: { try announce(Digest.sha256(bytes)) }, conclude: {})
       try write(AttemptRecord().secretBytes(key: device.attempts), .attempts)
+      // The only keybag that the passcode opens.
+      try FolderPlace(of: locked.folder).store(in: locked.keyStore, for: locked.id)
     }
     return LockedVault.Opened(keybag: keybag, bytes: bytes, master: found.master, keys: found.keys)
   }
 
-  /// What the key store needs before the keybag. The secret comes last: without it, this is a new device the next time,
-  /// too.
-  private func prepareDevice(_ device: DeviceKeys, _ component: SecretKey, _ bytes: [UInt8]) throws {
-    try writeAnchor(present: Digest.sha256(bytes), next: nil)
+  /// A wipe may have come since: what it has destroyed is not written back. Under the key store's lock.
+  private func requireUnchanged() throws {
+    let present = try locked.keyStore.read(.deviceSecret, of: locked.id)
+    let isSame = isNewDevice ? present == nil : present.map { secret.isEqual(to: $0) } ?? false
+    guard try isSame && !locked.isWiped(), try locked.folder.contents(of: VaultFormat.keybag) == found.bytes else {
+      throw VaultError.wiped
+    }
+  }
+
+  /// What the key store needs before the keybag, beside the anchor. The secret comes last: without it, this is a new
+  /// device the next time, too.
+  private func prepareDevice(_ device: DeviceKeys, _ component: SecretKey) throws {
     try write(AttemptRecord().secretBytes(key: device.attempts), .attempts)
     try write(RotationRecord([component]).encoded(), .rotation)
     try write(secret, .deviceSecret)

@@ -4,6 +4,16 @@ public import CofferSystem
 
 /// What is left of a vault that was wiped.
 public struct WipeReport: Sendable, Hashable {
+  public enum Keys: Sendable, Hashable {
+    /// They were in the key store, and are destroyed.
+    case destroyed
+    /// An earlier wipe had begun to destroy them; what was left of them went now.
+    case destroyedBefore
+    /// The key store had none, and the folder nothing that a key opens: the end of an earlier wipe.
+    case absent
+  }
+
+  public let keys: Keys
   /// A copy of the vault that was made before can be opened with its recovery key.
   public let hadRecoveryKey: Bool
   /// A copy of the vault that was made before can be opened with the company's escrow key.
@@ -15,31 +25,43 @@ public struct WipeReport: Sendable, Hashable {
   public let holder: Int32?
 }
 
+/// What a wipe may destroy.
+public enum WipeScope: Sendable, Hashable {
+  /// The vault of this device, where the folder is known to be it. Its copies open with no passcode afterwards.
+  case vault
+  /// The keys by the folder's id, and so those of every copy, whatever the folder is.
+  case everyCopy
+}
+
 extension Vault {
   /// Destroys a vault; needs no passcode. The keys go first, within milliseconds at any size: the device secret and the
   /// rotation, then the keybag, each overwritten before its name goes. Then the rest follows.
+  ///
+  /// A folder says itself which vault it is, and every copy says the same. So the keys are touched only where the folder's
+  /// keybag is authentic for this device, and the folder is where the key store last saw the vault, or was moved from
+  /// there; or where an earlier wipe was cut. For anything else there is `scope`.
   ///
   /// Where a crash cuts it, or another process has the vault open, it can be called again. It is final also for somebody
   /// who knows the passcode; what may open a copy that was made before is in the report.
   ///
   /// - Parameter keysDestroyed: called when nothing that is stored opens the vault any more.
-  /// Throws `noVault` and `notAVault`, and the system's errors; the keys may be destroyed then.
+  /// Throws `noVault`, `notAVault`, `maybeCopy`, `foreignKeybag` and `nothingToWipe` with everything as it was; and the
+  /// system's errors, where the keys may be destroyed.
   public static func wipe(
-    at path: String, keyStore: any KeyStore, files: FileSystem = FileSystem(), keysDestroyed: () -> Void = {}
+    at path: String, keyStore: any KeyStore, scope: WipeScope = .vault, files: FileSystem = FileSystem(),
+    keysDestroyed: () -> Void = {}
   ) throws(VaultError) -> WipeReport {
     try VaultError.catching {
       let folder = try VaultFolder(opening: path, files: files)
       guard let bytes = try folder.contents(of: VaultFormat.description) else {
         return try finishWiping(folder)
       }
-      let id = try VaultDescription(parsing: bytes).id
-      let summary = try? folder.contents(of: VaultFormat.keybag).map { KeybagSummary(try Keybag(parsing: $0)) }
-      // Before anything else: who holds the vault, or what is damaged in it, must not keep its keys.
-      try KeyDestruction(folder: folder, keyStore: keyStore, vault: id).run()
+      let wipe = Wipe(folder: folder, keyStore: keyStore, description: try VaultDescription(parsing: bytes))
+      let (keys, mark) = try wipe.destroyKeys(scope)
       keysDestroyed()
       func report(holder: Int32?) -> WipeReport {
         WipeReport(
-          hadRecoveryKey: summary?.hasRecoveryKey ?? false, hadEscrowKey: summary?.escrowKey != nil, holder: holder)
+          keys: keys, hadRecoveryKey: mark.hadRecoveryKey, hadEscrowKey: mark.hadEscrowKey, holder: holder)
       }
       let lock: OwnedDescriptor
       do {
@@ -48,28 +70,10 @@ extension Vault {
         return report(holder: holder ?? 0)
       }
       defer { lock.unlock() }
-      // The holder that has ended may have written its anchor once more.
-      try keyStore.removeAll(of: id)
-      try removeRest(of: folder)
+      try wipe.removeRest()
+      try removeFolder(folder)
       return report(holder: nil)
     }
-  }
-
-  /// Everything but the headers: what is left of it without them is no vault's any more.
-  private static let ciphertext = [
-    VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal", VaultFormat.ballast,
-  ]
-
-  /// The description goes last but for the lock: until then the vault is known as one that is being wiped.
-  private static func removeRest(of folder: VaultFolder) throws {
-    let files = folder.files
-    if try files.status(of: VaultFormat.objects, in: folder.descriptor) != nil {
-      try files.removeTree(VaultFormat.objects, in: folder.descriptor)
-    }
-    for name in ciphertext { try files.unlink(name, in: folder.descriptor) }
-    try folder.descriptor.sync()
-    try files.unlink(VaultFormat.description, in: folder.descriptor)
-    try removeFolder(folder)
   }
 
   private static func removeFolder(_ folder: VaultFolder) throws {
@@ -87,6 +91,72 @@ extension Vault {
     let lock = try folder.takeLock()
     defer { lock.unlock() }
     try removeFolder(folder)
-    return WipeReport(hadRecoveryKey: false, hadEscrowKey: false, holder: nil)
+    return WipeReport(keys: .absent, hadRecoveryKey: false, hadEscrowKey: false, holder: nil)
+  }
+}
+
+/// The steps of a wipe.
+private struct Wipe {
+  let folder: VaultFolder
+  let keyStore: any KeyStore
+  let description: VaultDescription
+  private var id: VaultID { description.id }
+
+  /// Everything but the headers: what is left of it without them is no vault's any more.
+  private static let ciphertext = [
+    VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal", VaultFormat.ballast,
+  ]
+
+  /// Before anything else: who holds the vault, or what is damaged in it, must not keep its keys.
+  func destroyKeys(_ scope: WipeScope) throws -> (WipeReport.Keys, WipeMark) {
+    func run() throws -> (WipeReport.Keys, WipeMark) {
+      let keys = try judge(scope)
+      let mark = try WipeMark(in: keyStore, for: id, keybag: KeyDestruction.keybag(in: folder))
+      if keys != .absent { try KeyDestruction(folder: folder, keyStore: keyStore, vault: id).run() }
+      return (keys, mark)
+    }
+    do {
+      return try keyStore.withLock(of: id, run)
+    } catch KeyStoreError.nothingKept {
+      return try run()
+    }
+  }
+
+  private func judge(_ scope: WipeScope) throws -> WipeReport.Keys {
+    if try keyStore.read(.wiped, of: id) != nil { return .destroyedBefore }
+    guard let secret = try keyStore.read(.deviceSecret, of: id) else {
+      // Another key store may open what is here. Without keybag and ciphertext nothing does.
+      guard try isEmptied() else { throw VaultError.nothingToWipe }
+      return .absent
+    }
+    if scope == .everyCopy { return .destroyed }
+    guard let keybag = try KeyDestruction.keybag(in: folder), let device = try? DeviceKeys(secret: secret, vault: id),
+      keybag.isAuthentic(description, on: device)
+    else { throw VaultError.foreignKeybag }
+    guard let place = try FolderPlace(in: keyStore, for: id), try place.isOf(folder, id) else {
+      throw VaultError.maybeCopy
+    }
+    return .destroyed
+  }
+
+  private func isEmptied() throws -> Bool {
+    for name in Self.ciphertext + [VaultFormat.keybag, VaultFormat.objects] {
+      guard try folder.files.status(of: name, in: folder.descriptor) == nil else { return false }
+    }
+    return true
+  }
+
+  /// The description goes last but for the lock, and before it the mark in the key store: until then the vault is known as
+  /// one that is being wiped. Under the vault's lock.
+  func removeRest() throws {
+    let files = folder.files
+    if try files.status(of: VaultFormat.objects, in: folder.descriptor) != nil {
+      try files.removeTree(VaultFormat.objects, in: folder.descriptor)
+    }
+    for name in Self.ciphertext { try files.unlink(name, in: folder.descriptor) }
+    try folder.descriptor.sync()
+    // With what a holder that has ended may have written once more.
+    try keyStore.removeAll(of: id)
+    try files.unlink(VaultFormat.description, in: folder.descriptor)
   }
 }

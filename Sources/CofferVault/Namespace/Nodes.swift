@@ -46,12 +46,14 @@ extension IndexSession {
       entries.insert(entry, at: position)
     }
     try set(.entry, key, Entry.encode(entries, parent: parent))
+    note(.name(entry.name, in: parent))
   }
 
   func unlink(_ name: [UInt8], in parent: InodeNumber) throws {
     let key = rowKeys.entry(parent: parent, name: name)
     let others = try entries(at: key, parent: parent).filter { $0.name != name }
     if others.isEmpty { try remove(.entry, key) } else { try set(.entry, key, Entry.encode(others, parent: parent)) }
+    note(.name(name, in: parent))
   }
 
   /// At most `limit` entries of a folder in the order of their cookies, from behind `cookie` on; none at the end.

@@ -47,6 +47,7 @@ extension Vault {
     if let created = changes.created { inode.created = try created.moment(now) }
     inode.changed = now
     try session.store(inode)
+    session.note(.attributes(of: inode.number))
     if changes.modified != nil { files.node(inode.number)?.forgetModified() }
     return attributes(of: inode, session)
   }

@@ -38,6 +38,7 @@ extension Vault {
     inode.linkCount += 1
     inode.changed = time.now()
     try session.store(inode)
+    session.note(.attributes(of: inode.number))
     try session.link(Entry(name: name, inode: inode.number, kind: inode.kind), in: folder)
     try session.adjust(folder, by: 1, at: inode.changed)
     return attributes(of: inode, session)
@@ -92,6 +93,7 @@ extension Vault {
     inode.changed = now
     // Stored also when it is the last: whoever has the file open still asks for it.
     try session.store(inode)
+    session.note(.attributes(of: inode.number))
     if inode.linkCount == 0 { try discard(inode, in: session) }
   }
 

@@ -25,6 +25,8 @@ final class KeyRing: Sendable {
     case unlocked
     /// Nothing new is opened, and who has a file open may finish.
     case locking
+    /// They are being taken away.
+    case dropping
     case locked
   }
 
@@ -34,6 +36,9 @@ final class KeyRing: Sendable {
   }
 
   var phase: Phase { state.withLock { $0.phase } }
+
+  /// Whether the keys that a lock takes away are not there, or not for long.
+  var areGone: Bool { phase == .locked || phase == .dropping }
 
   // MARK: Files' keys
 
@@ -69,10 +74,12 @@ final class KeyRing: Sendable {
 
   // MARK: Locking
 
+  // Under the vault's `transitions`.
+
   /// Nothing new of the classes that a lock concerns is opened from here on; nil where the keys are gone already.
   func beginLocking() -> (number: Int, isFirst: Bool)? {
     state.withLock { state in
-      if state.phase == .locked { return nil }
+      if state.phase == .locked || state.phase == .dropping { return nil }
       let isFirst = state.phase == .unlocked
       if isFirst {
         state.phase = .locking
@@ -82,19 +89,21 @@ final class KeyRing: Sendable {
     }
   }
 
-  /// Drops the keys, unless somebody has unlocked since `turn`; whether it did.
-  func drop(turn: Int) -> Bool {
-    let holders = state.withLock { state -> [any KeyHolder]? in
-      guard state.phase == .locking, state.turn == turn else { return nil }
-      state.phase = .locked
+  /// Whether the keys are to go for the lock `turn`: nobody has unlocked since, and they are there.
+  func isDue(turn: Int) -> Bool { state.withLock { $0.phase == .locking && $0.turn == turn } }
+
+  /// Takes the keys away; ``didDrop()`` follows when nobody else has one.
+  func drop() {
+    let holders = state.withLock { state in
+      state.phase = .dropping
       state.keys = state.keys.withoutThoseOfAnUnlockedVault
       state.holders.removeAll { $0.holder == nil }
       return state.holders.compactMap(\.holder)
     }
-    guard let holders else { return false }
     for holder in holders { holder.dropKey() }
-    return true
   }
+
+  func didDrop() { state.withLock { $0.phase = .locked } }
 
   /// Puts the keys back; whether they were away, or about to go.
   func restore(_ keys: ClassKeys) -> Bool {

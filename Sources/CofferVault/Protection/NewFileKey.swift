@@ -23,4 +23,15 @@ struct NewFileKey {
     held = HeldCipher(cipher)
     try vault.keys.hold(held, for: protection)
   }
+
+  /// A deposit's key for class complete; nil while the vault is locked.
+  func completed(_ vault: Vault) throws -> ProtectedKey? {
+    do {
+      let key = try vault.keys.unwrap(protected.wrapped, for: protected.protection)
+      return ProtectedKey(
+        protection: .complete, wrapped: try vault.keys.wrap(key, for: .complete), commitment: protected.commitment)
+    } catch VaultError.locked {
+      return nil
+    }
+  }
 }

@@ -1,10 +1,14 @@
 internal import CofferSystem
 internal import Synchronization
 
-/// What a vault tells those who show its content.
+/// What a vault tells those who show its content. A lock tells the first three of these, unless somebody unlocks within
+/// the grace period, and an unlock the last: always in the order in which it happens, and never two at a time.
 public enum VaultEvent: Sendable, Equatable {
   /// The keys of the classes complete and complete-unless-open are about to go: finish with the content.
   case willBecomeUnavailable
+  /// The grace period is over: the keys go when every observer has returned. Until then files that are open can still be
+  /// read and written, so that what others keep of them can be written back.
+  case isBecomingUnavailable
   /// They are gone.
   case didBecomeUnavailable
   /// They are back.

@@ -1,15 +1,35 @@
 internal import CofferKeys
 public import CofferSystem
 
+/// Whether the keys of the classes complete and complete-unless-open are there.
+public enum VaultLockState: Sendable, Hashable {
+  case unlocked
+  /// Nothing new is opened, and the keys go when the grace period is over.
+  case locking
+  case locked
+}
+
 /// Locking and unlocking an open vault.
 extension Vault {
   /// Seconds between a lock and the keys' end, in which whoever has a file open can finish.
   public static let graceSeconds = 10.0
 
   /// Content of the classes complete and complete-unless-open cannot be opened.
-  public var isLocked: Bool { keys.phase != .unlocked }
+  public var isLocked: Bool { lockState != .unlocked }
+
+  /// As it is at this moment, whatever observers have heard of it yet.
+  public var lockState: VaultLockState {
+    switch keys.phase {
+    case .unlocked: .unlocked
+    case .locking, .dropping: .locking
+    case .locked: .locked
+    }
+  }
 
   /// Calls `observer` on every event from now on, on the thread that locks or unlocks, until the observation goes.
+  ///
+  /// It may use the vault: where it locks or unlocks, that is done when the event has been told to all. It must not wait
+  /// for another thread that locks or unlocks.
   public func observe(_ observer: @escaping @Sendable (VaultEvent) -> Void) -> VaultObservation {
     observers.add(observer)
   }
@@ -23,18 +43,25 @@ extension Vault {
   ///
   /// - Parameter graceSeconds: with 0 the keys are gone when it returns.
   public func lock(graceSeconds: Double = Vault.graceSeconds) {
-    guard let turn = keys.beginLocking() else { return }
-    if turn.isFirst {
-      observers.tell(.willBecomeUnavailable)
-      files.sealBeforeLock()
+    transitions.run { [self] in
+      guard let turn = keys.beginLocking() else { return }
+      if turn.isFirst {
+        observers.tell(.willBecomeUnavailable)
+        files.sealBeforeLock()
+      }
+      if graceSeconds <= 0 { return dropKeys(turn.number) }
+      scheduler.schedule(afterSeconds: graceSeconds) { [weak self] in
+        self?.transitions.run { [weak self] in self?.dropKeys(turn.number) }
+      }
     }
-    if graceSeconds <= 0 { return dropKeys(turn.number) }
-    scheduler.schedule(afterSeconds: graceSeconds) { [weak self] in self?.dropKeys(turn.number) }
   }
 
   private func dropKeys(_ turn: Int) {
-    guard keys.drop(turn: turn) else { return }
+    guard keys.isDue(turn: turn) else { return }
+    observers.tell(.isBecomingUnavailable)
+    keys.drop()
     files.dropKeys()
+    keys.didDrop()
     observers.tell(.didBecomeUnavailable)
     scheduler.schedule(afterSeconds: 0) { [weak self] in self?.commitInBackground() }
   }
@@ -43,7 +70,15 @@ extension Vault {
   /// complete. Throws `wrongPasscode`, `tooManyAttempts`, and `wiped` where that was one try too many.
   public func unlock(passcode: SecretBytes) throws(VaultError) {
     try VaultError.catching {
-      let found = try Vault.unlockedKeys(in: folder, id: id, keyStore: keyStore, time: time, passcode: passcode)
+      takeBack(
+        try Vault.unlockedKeys(
+          in: folder, id: id, keyStore: keyStore, time: time, passcode: passcode, tries: tries))
+    }
+  }
+
+  /// Puts the keys back that a passcode has opened.
+  func takeBack(_ found: UnlockedKeys) {
+    transitions.run { [self] in
       guard keys.restore(found.classKeys) else { return }
       // The vault is unlocked whatever becomes of these: their marks stay for the next time.
       if !isReadOnly { try? completeDeposits() }

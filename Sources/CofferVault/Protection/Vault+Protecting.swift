@@ -9,7 +9,7 @@ extension Vault {
   ///
   /// A file that gets a stricter class gets a new key, and its whole content is sealed anew, so that a copy of its old
   /// record opens nothing: in steps, each as durable as any change, in constant memory. Where it is interrupted, the file
-  /// can be used as before, and the next call goes on. A file that gets a weaker class keeps its key.
+  /// can be used as before, and the next call goes on, also one for another class. A file that gets a weaker class keeps its key.
   ///
   /// Throws `locked` where the file's present class or the new one does not allow it now, and `busy` while the file is
   /// being read as a whole.
@@ -49,12 +49,17 @@ extension Vault {
     guard !isReadOnly else { throw VaultError.olderThanAnchor }
     let node = try look { session in try self.node(of: session.node(number)) }
     defer { files.release(node, in: self) }
-    try node.protect(as: protection)
+    // A change that was interrupted is ended first, whatever class it was to; then this one begins, and has its pages.
+    repeat { try rekey(node, control) } while try !node.protect(as: protection)
+    try rekey(node, control)
+    try commit()
+  }
+
+  private func rekey(_ node: FileNode, _ control: TransferControl) throws {
     while try node.rekeyPages() {
       if control.isCancelled() { throw VaultError.cancelled }
       control.progress(Int(VaultFormat.blocksPerPage) << (node.state.withLock { _ in node.object?.exponent } ?? 0))
     }
-    try commit()
   }
 }
 
@@ -68,21 +73,20 @@ extension FileNode {
   private static let pagesInStep = 64
 
   /// Wraps the file's key for another class; where that is stricter, begins with a new key. Small content is sealed under
-  /// it at once, pages follow with `rekeyPages`.
-  func protect(as protection: ProtectionClass) throws {
-    try writing.withLock { _ in
+  /// it at once, pages follow with `rekeyPages`. `false` where an earlier change is not at its end.
+  func protect(as protection: ProtectionClass) throws -> Bool {
+    try writing.withLock { _ -> Bool in
       try requireWritable()
       let (known, isPinned) = state.withLock { _ in (protectedKey, !pins.isEmpty) }
-      if known.protection == protection { return }
-      // One change at a time: the earlier one first.
-      if known.rekeying != nil { throw VaultError.busy }
+      if known.protection == protection { return true }
+      if known.rekeying != nil { return false }
       // What is in memory has its place before the key changes.
       try joinWhileWriting()
       let cipher = try presentCipher()
       guard protection.isStricter(than: known.protection) else {
         let wrapped = try vault.keys.wrap(cipher.key, for: protection)
-        return try change(
-          to: ProtectedKey(protection: protection, wrapped: wrapped, commitment: known.commitment), cipher)
+        try change(to: ProtectedKey(protection: protection, wrapped: wrapped, commitment: known.commitment), cipher)
+        return true
       }
       guard !isPinned else { throw VaultError.busy }
       let key = SecretKey()
@@ -95,6 +99,7 @@ extension FileNode {
         newCipher = newCipher.with(earlier: cipher.key, from: 0)
       }
       try change(to: new, newCipher)
+      return true
     }
   }
 

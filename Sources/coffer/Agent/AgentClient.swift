@@ -11,8 +11,7 @@ struct AgentClient {
   /// without one.
   static func connect(_ options: GlobalOptions) throws -> AgentClient? {
     let path = try options.vaultPath
-    guard let id = Container.statedID(at: path), let place = try AgentPlace.of(id), let socket = try place.connect()
-    else { return nil }
+    guard let id = Container.statedID(at: path), let socket = try AgentPlace.connect(id) else { return nil }
     return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
   }
 
@@ -28,11 +27,8 @@ struct AgentClient {
   /// Lets the agent run this process's command; nil where no agent does, and nothing was done.
   static func run(_ command: any ServedCommand) throws -> End? {
     guard let client = try connect(command.options) else { return nil }
-    let arguments = Array(CommandLine.arguments.dropFirst())
-    let request = AgentRequest(.run(arguments: arguments, environment: Environment.relevant), of: client.folder)
-    let here = try FileSystem().open(".", .directory)
-    let descriptors = [.standardInput, .standardOutput, .standardError, here] + (Terminal.own.map { [$0] } ?? [])
-    guard client.send(request, descriptors) else { return nil }
+    let (description, descriptors) = try description(of: Array(CommandLine.arguments.dropFirst()))
+    guard client.send(AgentRequest(.run(description), of: client.folder), descriptors) else { return nil }
     var isAccepted = false
     while let answer = try AgentAnswer.receive(from: client.socket) {
       switch answer {
@@ -42,11 +38,47 @@ struct AgentClient {
       case .ping: try? client.socket.send([0])
       case .end(let signal): return .signal(Int32(signal))
       case .exit(let code, let brokenPipe): return brokenPipe ? .signal(SignalRelay.brokenPipe) : .exit(code)
-      case .notServed, .outcome: return nil
+      case .outcome(let code, let text): throw Failure(code: code, text: text)
+      case .notServed: return nil
       }
     }
     guard isAccepted else { return nil }
     throw Failure(code: 75, text: "the agent ended before the command did; see what was done, and try again")
+  }
+
+  /// A command of this process as the agent is asked to run it, with the descriptors that belong to it.
+  private static func description(
+    of arguments: [String]
+  ) throws -> (AgentRequest.Command, [OwnedDescriptor]) {
+    let terminal = Terminal.own
+    var descriptors = [.standardInput, .standardOutput, .standardError, try FileSystem().open(".", .passage)]
+    if let terminal { descriptors.append(terminal) }
+    let fixedCount = descriptors.count
+    // Whichever of them is a path: what is none gives the agent a descriptor more that it does not use.
+    var places: [GivenPlace] = []
+    var indices: [Int32: Int] = [0: 0, 1: 1, 2: 2]
+    for path in Set(arguments + arguments.compactMap(\.behindEqualsSign)) {
+      switch OwnPlace(path) {
+      case .descriptor(let number, let below)?:
+        guard let descriptor = OwnedDescriptor.given(number) else { continue }
+        if indices[number] == nil {
+          guard descriptors.count < fixedCount + AgentRequest.placeLimit else {
+            throw Failure.usage(
+              "through the agent, paths can name at most \(AgentRequest.placeLimit) open descriptors; "
+                + "give fewer at a time")
+          }
+          indices[number] = descriptors.count
+          descriptors.append(descriptor)
+        }
+        places.append(GivenPlace(path: path, index: UInt8(indices[number] ?? 0), below: below))
+      case .terminal? where terminal != nil:
+        places.append(GivenPlace(path: path, index: UInt8(AgentRequest.terminalIndex), below: ""))
+      case .terminal?, .other?, nil: break
+      }
+    }
+    let command = AgentRequest.Command(
+      arguments: arguments, environment: Environment.relevant, hasTerminal: terminal != nil, places: places)
+    return (command, descriptors)
   }
 
   // MARK: Requests
@@ -74,6 +106,18 @@ struct AgentClient {
     return try client.request(.stop) != nil
   }
 
+  /// Throws where a process has the vault open that is not reached as an agent: nobody is to take such a vault for locked.
+  static func requireNoHolder(of options: GlobalOptions) throws {
+    do {
+      try Container.requireUnused(at: options.vaultPath)
+    } catch let error as ContainerError {
+      throw Failure(
+        code: 75,
+        text: "\(error.description). It is no agent that is found from here; where it is one that was started with "
+          + "another XDG_RUNTIME_DIR, SIGHUP locks it and SIGTERM ends it")
+    }
+  }
+
   /// `false` where the agent has gone.
   private func send(_ request: AgentRequest, _ descriptors: [OwnedDescriptor] = []) -> Bool {
     request.message.withUnsafeBytes { bytes in
@@ -84,5 +128,13 @@ struct AgentClient {
         return false
       }
     }
+  }
+}
+
+extension String {
+  /// The value in `--option=value`.
+  fileprivate var behindEqualsSign: String? {
+    guard hasPrefix("-"), let sign = firstIndex(of: "=") else { return nil }
+    return String(self[index(after: sign)...])
   }
 }

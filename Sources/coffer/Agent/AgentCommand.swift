@@ -20,6 +20,7 @@ struct AgentStatusCommand: ParsableCommand {
 
   func run() throws {
     guard let status = try AgentClient.connect(options)?.status(untilLocked: untilLocked) else {
+      try AgentClient.requireNoHolder(of: options)
       if options.json { return try Output.json(["running": false]) }
       return Output.line("no agent holds this vault: each command opens it by itself")
     }
@@ -31,6 +32,7 @@ struct AgentStatusCommand: ParsableCommand {
       status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes without a command" : "never"
     Output.line("locks      \(idle); what is at work then has \(status.graceSeconds.plain) seconds")
     Output.line("commands   \(status.commands) running")
+    for place in status.mounts { Output.line("mounted    \(place)") }
     Output.line("swap       \(status.memoryLocked ? "all memory is kept out of it" : "only keys are kept out of it")")
     Output.line("dumps      \(status.coreDumpsOff ? "no core dumps, no debuggers" : "core dumps are possible")")
   }
@@ -50,6 +52,7 @@ struct AgentStopCommand: ParsableCommand {
 
   func run() throws {
     let wasRunning = try AgentClient.stopAgent(of: options)
+    if !wasRunning { try AgentClient.requireNoHolder(of: options) }
     if options.json { return try Output.json(["wasRunning": wasRunning]) }
     Output.line(wasRunning ? "the agent has ended" : "no agent holds this vault")
   }

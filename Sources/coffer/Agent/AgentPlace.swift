@@ -12,7 +12,27 @@ struct AgentPlace {
   /// beside the key stores.
   private static var folderPath: String {
     if let runtime = Environment["XDG_RUNTIME_DIR"] { return runtime + "/coffer" }
-    return Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
+    return statePath
+  }
+
+  private static var statePath: String {
+    Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
+  }
+
+  /// Where the agent of somebody with another environment may be: what runs for the same user without a session, such as
+  /// a timer or what locks the screen, often has no `XDG_RUNTIME_DIR`.
+  private static var otherFolderPaths: [String] {
+    [statePath, "/run/user/\(ProcessHardening.userID)/coffer"].filter { $0 != folderPath }
+  }
+
+  /// A connection to a vault's agent; nil where none is found.
+  static func connect(_ vault: VaultID) throws -> LocalSocket? {
+    if let socket = try of(vault)?.connect() { return socket }
+    // What is not this user's alone is nothing to be found.
+    for path in otherFolderPaths {
+      if let place = try? at(path, vault), let socket = try? place.connect() { return socket }
+    }
+    return nil
   }
 
   /// The place of a vault's agent; nil where there is no folder of agents yet, unless it is to be made.
@@ -22,6 +42,11 @@ struct AgentPlace {
     let (files, path) = (FileSystem(), folderPath)
     guard path.hasPrefix("/") else { throw Failure.usage("XDG_RUNTIME_DIR and XDG_STATE_HOME must be absolute paths") }
     if making { try files.makeDirectories(path) }
+    return try at(path, vault)
+  }
+
+  private static func at(_ path: String, _ vault: VaultID) throws -> AgentPlace? {
+    let files = FileSystem()
     guard let found = try files.status(of: path) else { return nil }
     let folder = found.kind == .directory ? try files.open(path, [.directory, .noFollow]) : nil
     guard let folder, case let status = try folder.status(), status.owner == ProcessHardening.userID,

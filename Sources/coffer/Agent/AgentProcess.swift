@@ -18,6 +18,7 @@ struct AgentProcess {
     let options = try options.absolute
     // Before the first secret.
     let memoryLocked = ProcessHardening.keepOutOfSwap()
+    ProcessHardening.raiseDescriptorLimit()
     let path = try options.vaultPath
     guard let id = Container.statedID(at: path), let place = try AgentPlace.of(id, making: true) else {
       // Says why it is no vault.

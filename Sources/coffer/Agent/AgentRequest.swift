@@ -4,19 +4,39 @@ internal import CofferSystem
 /// interrupted, or that it is still there.
 struct AgentRequest: Sendable {
   enum Body: Sendable {
-    /// A command's arguments and the variables that matter to it. With it come four or five descriptors: standard input,
-    /// output and error, the current folder, and where there is one, the terminal.
-    case run(arguments: [String], environment: [String: String])
+    case run(Command)
     case status(untilLocked: Bool)
     case unlock(SecretBytes)
     case lock(immediately: Bool)
     case stop
   }
 
+  /// A command's arguments and the variables that matter to it. With it come descriptors: standard input, output and
+  /// error, the current folder, the terminal where there is one, and those that its paths name.
+  struct Command: Hashable, Sendable {
+    let arguments: [String]
+    let environment: [String: String]
+    let hasTerminal: Bool
+    let places: [GivenPlace]
+
+    var fixedCount: Int { hasTerminal ? 5 : 4 }
+
+    /// Whether so many descriptors are what belongs to it.
+    func isWhole(with descriptorCount: Int) -> Bool {
+      let given = places.map { Int($0.index) }
+      return given.allSatisfy { $0 < descriptorCount && $0 != AgentRequest.folderIndex }
+        && descriptorCount == max(fixedCount, (given.max() ?? 0) + 1)
+    }
+  }
+
   let folder: FolderIdentity
   let body: Body
 
-  static let runDescriptorCounts = 4...5
+  /// Descriptors that the paths of a command may name.
+  static let placeLimit = 16
+  static let folderIndex = 3
+  static let terminalIndex = 4
+  static let descriptorLimit = 5 + placeLimit
   /// Bytes of a message at most: more than a command line with its environment can have on Linux, unless someone raised
   /// the limit of the stack.
   static let limit = 4 << 20
@@ -38,14 +58,21 @@ struct AgentRequest: Sendable {
       writer.write(folder.inode)
     }
     switch body {
-    case .run(let arguments, let environment):
+    case .run(let command):
       begin(.run)
-      writer.write(UInt32(arguments.count))
-      for argument in arguments { writer.write(counted: Array(argument.utf8)) }
-      writer.write(UInt32(environment.count))
-      for (name, value) in environment {
+      writer.write(UInt32(command.arguments.count))
+      for argument in command.arguments { writer.write(counted: Array(argument.utf8)) }
+      writer.write(UInt32(command.environment.count))
+      for (name, value) in command.environment {
         writer.write(counted: Array(name.utf8))
         writer.write(counted: Array(value.utf8))
+      }
+      writer.write(UInt8(command.hasTerminal ? 1 : 0))
+      writer.write(UInt32(command.places.count))
+      for place in command.places {
+        writer.write(counted: Array(place.path.utf8))
+        writer.write(place.index)
+        writer.write(counted: Array(place.below.utf8))
       }
     case .status(let untilLocked):
       begin(.status)
@@ -90,7 +117,13 @@ struct AgentRequest: Sendable {
         let name = try reader.text()
         environment[name] = try reader.text()
       }
-      body = .run(arguments: arguments, environment: environment)
+      let hasTerminal = try reader.flag()
+      var places: [GivenPlace] = []
+      for _ in 0..<(try reader.count()) {
+        places.append(GivenPlace(path: try reader.text(), index: try reader.read(), below: try reader.text()))
+      }
+      body = .run(
+        Command(arguments: arguments, environment: environment, hasTerminal: hasTerminal, places: places))
     case .status: body = .status(untilLocked: try reader.flag())
     case .lock: body = .lock(immediately: try reader.flag())
     case .stop, .unlock: body = .stop
@@ -131,7 +164,7 @@ extension ByteReader {
 /// A request as it comes in, in pieces of any size. What has come is overwritten when it goes: it may be a passcode.
 final class IncomingRequest {
   /// Which protocol this is; another version's client or agent is not understood, and each goes its own way.
-  static let mark = Array("coffer1\n".utf8)
+  static let mark = Array("coffer2\n".utf8)
   static var headerByteCount: Int { mark.count + 4 }
 
   private var bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1024, alignment: 16)

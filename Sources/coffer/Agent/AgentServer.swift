@@ -9,8 +9,12 @@ internal import Synchronization
 final class AgentServer {
   typealias Instant = ContinuousClock.Instant
 
-  /// Connections at a time; more wait until one ends.
-  static let connectionLimit = 64
+  /// Commands that run at a time; more wait, each in its turn, until one ends.
+  static let commandLimit = 64
+  /// Commands that wait at a time; more are sent away.
+  static let waitingLimit = 64
+  /// Connections at a time. So many more than there are commands that a lock, a stop or a question always gets through.
+  static let connectionLimit = commandLimit + waitingLimit + 64
   /// How long a request may take to come in.
   static let requestTime = Duration.seconds(10)
   /// How long commands may take to end when the agent shall; their files are then taken back by the next opening.
@@ -28,7 +32,11 @@ final class AgentServer {
   private var listener: LocalSocket?
   private var connections: [Int: Connection] = [:]
   private var nextNumber = 0
+  /// Commands that wait for others to end, the first one first.
+  private var waiting: [(number: Int, run: ServedRun)] = []
   private var idle: IdleClock
+  private var mountUses = 0
+  private var lastRecheck: Instant
   /// Set when the agent is to end: until when commands may.
   private var end: Instant?
 
@@ -39,6 +47,8 @@ final class AgentServer {
     var role = Role.none
     /// A thread works for it.
     var isBusy = false
+    /// It keeps the vault from being locked for want of use.
+    var isUser = false
     var hasHungUp = false
   }
 
@@ -55,6 +65,7 @@ final class AgentServer {
     self.memoryLocked = memoryLocked
     self.now = now
     self.removeSocket = removeSocket
+    lastRecheck = now()
     idle = IdleClock(limit: idleMinutes > 0 ? .seconds(60 * idleMinutes) : nil, now: now())
   }
 
@@ -101,7 +112,20 @@ final class AgentServer {
       if let incoming = connection.incoming, now >= incoming.deadline { connections[number] = nil }
       if connection.role == .untilLocked, vault.present.state == .locked { answerStatus(number) }
     }
+    lookAfterMounts(now)
     if idle.isDue(now: now) { lockInBackground(graceSeconds: vault.graceSeconds) }
+  }
+
+  /// Whoever works in a mount uses the vault. And the policy that allowed it may have become too old.
+  private func lookAfterMounts(_ now: Instant) {
+    let uses = vault.mounts.uses
+    if uses != mountUses {
+      mountUses = uses
+      idle.touch(now: now)
+    }
+    guard now - lastRecheck >= Self.longestWait else { return }
+    lastRecheck = now
+    Thread.detachNewThread { [vault] in vault.mounts.recheck() }
   }
 
   // MARK: Connections
@@ -142,14 +166,23 @@ final class AgentServer {
   private func hangUp(_ number: Int) {
     guard let connection = connections[number] else { return }
     connection.link.hangUp()
+    endUse(number)
+    waiting.removeAll { $0.number == number }
     if connection.isBusy { connections[number]?.hasHungUp = true } else { connections[number] = nil }
+  }
+
+  /// A command has ended, or there is nobody any more for whom it runs.
+  private func endUse(_ number: Int) {
+    guard connections[number]?.isUser == true else { return }
+    connections[number]?.isUser = false
+    idle.end(now: now())
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer, _ descriptors: [OwnedDescriptor], _ number: Int) {
     guard var incoming = connections[number]?.incoming else { return }
     incoming.descriptors += descriptors
     do {
-      guard incoming.descriptors.count <= AgentRequest.runDescriptorCounts.upperBound else { throw MalformedBytes() }
+      guard incoming.descriptors.count <= AgentRequest.descriptorLimit else { throw MalformedBytes() }
       guard let request = try incoming.request.take(bytes) else {
         connections[number]?.incoming = incoming
         return
@@ -173,14 +206,16 @@ final class AgentServer {
       connections[number] = nil
       return
     }
-    if case .run(let arguments, let environment) = request.body {
-      guard AgentRequest.runDescriptorCounts.contains(descriptors.count) else { throw MalformedBytes() }
+    if case .run(let command) = request.body {
+      guard command.isWhole(with: descriptors.count) else { throw MalformedBytes() }
       connections[number]?.role = .command
-      link.send(.accepted)
-      let run = ServedRun(
-        arguments, environment: environment, descriptors: descriptors, vault.container, link)
-      idle.begin()
-      return start(number) { run.perform() }
+      guard waiting.count < Self.waitingLimit else {
+        link.send(.outcome(code: 75, text: "the agent has too many commands to do; try again when some have ended"))
+        connections[number] = nil
+        return
+      }
+      waiting.append((number, ServedRun(command, descriptors, vault, link)))
+      return startWaiting()
     }
     guard descriptors.isEmpty else { throw MalformedBytes() }
     switch request.body {
@@ -194,6 +229,20 @@ final class AgentServer {
       beginEnd()
     }
   }
+
+  /// Starts as many commands as may run.
+  private func startWaiting() {
+    while runningCount < Self.commandLimit, !waiting.isEmpty {
+      let (number, run) = waiting.removeFirst()
+      guard let link = connections[number]?.link else { continue }
+      link.send(.accepted)
+      connections[number]?.isUser = true
+      idle.begin()
+      start(number) { run.perform() }
+    }
+  }
+
+  private var runningCount: Int { connections.values.count { $0.role == .command && $0.isBusy } }
 
   /// Does something that takes time, and then answers.
   private func start(_ number: Int, _ body: @escaping @Sendable () -> AgentAnswer) {
@@ -213,8 +262,8 @@ final class AgentServer {
     let status = AgentStatus(
       running: true, process: ProcessHardening.processID, vaultID: vault.container.id.description, state: state,
       since: since.formatted(.iso8601), idleLockMinutes: idleMinutes, graceSeconds: vault.graceSeconds,
-      commands: connections.values.count { $0.role == .command }, readOnly: vault.container.isReadOnly,
-      memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps)
+      commands: runningCount, readOnly: vault.container.isReadOnly,
+      memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places)
     if let text = try? JSONEncoder().encode(status) {
       connections[number]?.link.send(.outcome(code: 0, text: String(decoding: text, as: UTF8.self)))
     }
@@ -227,8 +276,9 @@ final class AgentServer {
     for event in bell.events() {
       switch event {
       case .finished(let number):
-        if connections[number]?.role == .command { idle.end(now: now()) }
+        endUse(number)
         connections[number] = nil
+        startWaiting()
       case .lockChanged: if vault.present.state == .unlocked { idle.restart(now: now()) }
       case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1): lockInBackground(graceSeconds: 0)
       case .signal: beginEnd()
@@ -246,6 +296,9 @@ final class AgentServer {
     end = now() + Self.endTime
     removeSocket()
     listener = nil
+    // Nothing of these was done.
+    for (number, _) in waiting { connections[number] = nil }
+    waiting = []
     for connection in connections.values where connection.role == .command { connection.link.hangUp() }
     for (number, connection) in connections where connection.incoming != nil { connections[number] = nil }
   }

@@ -3,14 +3,23 @@ internal import ArgumentParser
 /// How an agent keeps a vault.
 struct AgentSettings: ParsableArguments {
   @Option(
+    name: .customLong("idle-lock"),
     help: ArgumentHelp(
-      "Lock after so many minutes without a command; parts of one are allowed, and 0 is never.", valueName: "minutes"))
-  var idleLock = 15.0
+      "Lock after so many minutes without a command; parts of one are allowed, and 0 is never. (default: 15)",
+      valueName: "minutes"))
+  private var statedIdleLock: Double?
 
   @Option(
+    name: .customLong("grace"),
     help: ArgumentHelp(
-      "What is being read or written when the vault is locked has so long to finish.", valueName: "seconds"))
-  var grace = 10.0
+      "What is being read or written when the vault is locked has so long to finish. (default: 10)",
+      valueName: "seconds"))
+  private var statedGrace: Double?
+
+  /// Minutes.
+  var idleLock: Double { statedIdleLock ?? 15 }
+  /// Seconds.
+  var grace: Double { statedGrace ?? 10 }
 
   func validate() throws {
     guard idleLock.isFinite, (0...525_600).contains(idleLock) else {
@@ -19,6 +28,12 @@ struct AgentSettings: ParsableArguments {
     guard grace.isFinite, (0...3600).contains(grace) else {
       throw ValidationError("--grace takes seconds, from 0 to an hour's.")
     }
+  }
+
+  /// Whether somebody asked for something else than an agent has.
+  func differ(from status: AgentStatus) -> Bool {
+    statedIdleLock.map { $0 != status.idleLockMinutes } ?? false
+      || statedGrace.map { $0 != status.graceSeconds } ?? false
   }
 
   /// The command line of an agent with these settings, which reads the passcode from its standard input.

@@ -23,6 +23,8 @@ struct AgentStatus: Codable, Sendable {
   let memoryLocked: Bool
   /// Core dumps and debuggers of the same user are off.
   let coreDumpsOff: Bool
+  /// Where the vault is mounted.
+  let mounts: [String]
 }
 
 extension Double {

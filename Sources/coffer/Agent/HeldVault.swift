@@ -7,13 +7,15 @@ internal import Synchronization
 /// The vault that the agent holds, and whether its keys are there.
 final class HeldVault: Sendable {
   let container: Container
+  let mounts: HeldMounts
   let identity: FolderIdentity
   let graceSeconds: Double
   private let observation: ContainerObservation
   private let state: LockState
 
   private final class LockState: Sendable {
-    let value = Mutex((state: AgentStatus.State.unlocked, since: Date()))
+    /// When the vault was locked or unlocked last.
+    let since = Mutex(Date())
   }
 
   /// - Parameter didChange: called on whatever thread locks or unlocks.
@@ -21,23 +23,31 @@ final class HeldVault: Sendable {
     _ container: Container, identity: FolderIdentity, graceSeconds: Double, didChange: @escaping @Sendable () -> Void
   ) {
     self.container = container
+    mounts = HeldMounts(container)
     self.identity = identity
     self.graceSeconds = graceSeconds
     let state = LockState()
     self.state = state
     observation = container.observe { event in
-      let new: AgentStatus.State =
-        switch event {
-        case .willBecomeUnavailable: .locking
-        case .didBecomeUnavailable: .locked
-        case .didBecomeAvailable: .unlocked
-        }
-      state.value.withLock { $0 = (new, Date()) }
-      didChange()
+      switch event {
+      case .isBecomingUnavailable: break
+      case .willBecomeUnavailable, .didBecomeUnavailable, .didBecomeAvailable:
+        state.since.withLock { $0 = Date() }
+        didChange()
+      }
     }
   }
 
-  var present: (state: AgentStatus.State, since: Date) { state.value.withLock { $0 } }
+  /// The vault's own word.
+  var present: (state: AgentStatus.State, since: Date) {
+    let now: AgentStatus.State =
+      switch container.lockState {
+      case .unlocked: .unlocked
+      case .locking: .locking
+      case .locked: .locked
+      }
+    return (now, state.since.withLock { $0 })
+  }
 
   func unlock(_ passcode: SecretBytes) -> AgentAnswer {
     outcome {
@@ -50,7 +60,11 @@ final class HeldVault: Sendable {
     outcome {
       container.lock(graceSeconds: immediately ? 0 : graceSeconds)
       let when =
-        present.state == .locked ? "locked" : "locked; what is being read or written has \(graceSeconds.plain) seconds"
+        switch present.state {
+        case .locked: "locked"
+        case .locking: "locked; what is being read or written has \(graceSeconds.plain) seconds"
+        case .unlocked: "locked, and unlocked again by somebody else"
+        }
       return when
         + "\nstill readable until coffer agent stop: names, and files of the classes until-first-unlock and none"
     }
@@ -58,7 +72,8 @@ final class HeldVault: Sendable {
 
   /// Commits, and gives the vault back.
   func close() -> AgentAnswer {
-    outcome {
+    mounts.endAll(forGood: true)
+    return outcome {
       try container.close()
       return "the agent has ended"
     }

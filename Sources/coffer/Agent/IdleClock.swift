@@ -27,6 +27,9 @@ struct IdleClock {
     isSpent = false
   }
 
+  /// Somebody used the vault otherwise than by a command.
+  mutating func touch(now: Instant) { lastUse = now }
+
   /// How long until the lock is due; nil where nothing is to wait for.
   func remaining(now: Instant) -> Duration? {
     guard let limit, userCount == 0, !isSpent else { return nil }

@@ -4,10 +4,17 @@ internal import ArgumentParser
 /// `Session.present`, where it also asks the person for what it must.
 protocol ServedCommand: ParsableCommand {
   var options: GlobalOptions { get }
+  /// Whether it says which vault it means; always, but for commands that can do without one.
+  var namesVault: Bool { get }
+}
+
+extension ServedCommand {
+  var namesVault: Bool { true }
 }
 
 extension InfoCommand: ServedCommand {}
 extension VerifyCommand: ServedCommand {}
+extension PasscodeCommand: ServedCommand {}
 extension BackupCommand: ServedCommand {}
 extension PutCommand: ServedCommand {}
 extension GetCommand: ServedCommand {}

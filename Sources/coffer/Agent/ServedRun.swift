@@ -10,16 +10,25 @@ struct ServedRun: Sendable {
   let session: Session
   let folder: OwnedDescriptor
 
+  /// - Parameter descriptors: those that belong to the command.
   init(
-    _ arguments: [String], environment: [String: String], descriptors: [OwnedDescriptor], _ container: Container,
+    _ command: AgentRequest.Command, _ descriptors: [OwnedDescriptor], _ vault: HeldVault,
     _ connection: AgentConnection
   ) {
-    self.arguments = arguments
-    folder = descriptors[3]
+    arguments = command.arguments
+    folder = descriptors[AgentRequest.folderIndex]
+    let interrupts = connection.interrupts
+    // The client may go, or be stopped, while nobody reads what it writes.
+    let streams = descriptors.map { $0.waiting(until: { interrupts.isRaised }) }
+    let places = command.places.map { place in
+      (place.path, GivenDescriptor(descriptor: streams[Int(place.index)], below: place.below))
+    }
     session = Session(
-      input: descriptors[0], output: descriptors[1], errors: descriptors[2], interrupts: connection.interrupts,
-      container: container, environment: environment,
-      terminal: descriptors.count > 4 ? descriptors[4] : nil, confirmPresence: { connection.confirmPresence() })
+      input: streams[0], output: streams[1], errors: streams[2], interrupts: interrupts,
+      container: vault.container, mounts: vault.mounts, environment: command.environment,
+      terminal: command.hasTerminal ? streams[AgentRequest.terminalIndex] : nil,
+      places: Dictionary(places, uniquingKeysWith: { first, _ in first }),
+      confirmPresence: { connection.confirmPresence() })
   }
 
   /// Runs it, and says how it ended. Whatever the arguments are, what is wrong with them is told to the client.
@@ -57,6 +66,8 @@ struct ServedRun: Sendable {
   }
 
   private func end(with error: any Error) -> AgentAnswer {
+    // The client ended with its signal: what would be said now stands among the lines of whoever has its terminal next.
+    if session.interrupts.isRaised, !session.interrupts.isCaught { return .exit(code: 130, brokenPipe: false) }
     // Without an agent the signal ends the command before it can say anything.
     if let failure = Failure(error), failure.code == 74, session.output.hasNoReader {
       return .exit(code: 74, brokenPipe: true)

@@ -31,6 +31,12 @@ struct UnlockCommand: ParsableCommand {
     if let status = try AgentClient.connect(options)?.status(), status.state == .unlocked {
       return try show()
     }
+    try startAgent()
+    try show()
+  }
+
+  /// Lets an agent have the vault unlocked: the one that is there, or a new one.
+  func startAgent() throws {
     // What cannot be opened is said before anyone is asked for a passcode.
     guard let id = Container.statedID(at: try options.vaultPath), let place = try AgentPlace.of(id, making: true) else {
       return try options.open().close()
@@ -39,17 +45,20 @@ struct UnlockCommand: ParsableCommand {
     // Two that come here at the same moment: the second one finds the first one's agent.
     let start = try place.takeStart()
     defer { start.unlock() }
-    if let agent = try AgentClient.connect(options), try agent.request(.unlock(passcode)) != nil {
-      return try show()
-    }
+    if let agent = try AgentClient.connect(options), try agent.request(.unlock(passcode)) != nil { return }
     try AgentProcess(options: options, settings: settings).startInBackground(passcode: passcode)
-    try show()
   }
 
   /// What the agent says of itself.
   private func show() throws {
     guard let status = try AgentClient.connect(options)?.status() else {
       throw Failure(code: 75, text: "the agent has ended again; try again")
+    }
+    if settings.differ(from: status) {
+      Output.note(
+        "the agent was running already and keeps its settings: it locks "
+          + (status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes" : "never by itself")
+          + ", with \(status.graceSeconds.plain) seconds to finish. For others: coffer agent stop, and unlock again")
     }
     if options.json { return try Output.json(status) }
     let idle = status.idleLockMinutes
@@ -76,6 +85,7 @@ struct LockCommand: ParsableCommand {
 
   func run() throws {
     guard let text = try AgentClient.connect(options)?.request(.lock(immediately: now)) else {
+      try AgentClient.requireNoHolder(of: options)
       if options.json { return try Output.json(["running": false]) }
       return Output.line("nothing is unlocked: no agent holds this vault")
     }

@@ -67,8 +67,8 @@ struct AppInstallCommand: ParsableCommand {
     try options.withContainer { container in
       var approvals: [AppApproval] = []
       if case .enrolled(let enrolment) = container.enrolment { approvals = enrolment.policy.apps }
-      let registry = containers.registry(of: container)
-      let app = try registry.install(manifestAt: manifest, approvals: approvals)
+      let registry = try containers.registry(of: container)
+      let app = try registry.install(manifestAt: FileSystem().pathNamed(manifest), approvals: approvals)
       let description = AppDescription(app, registry)
       if options.json { return try Output.json(description) }
       Output.line(description.container)
@@ -86,7 +86,7 @@ struct AppListCommand: ParsableCommand {
 
   func run() throws {
     try options.withContainer { container in
-      let registry = containers.registry(of: container)
+      let registry = try containers.registry(of: container)
       let apps = try registry.apps().map { AppDescription($0, registry) }
       if options.json { return try Output.json(apps) }
       for app in apps { Output.line("\(app.bundleId)  \(app.version)  team \(app.teamId)  \(app.container)") }

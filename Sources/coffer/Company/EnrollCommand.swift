@@ -42,6 +42,7 @@ struct EnrollCommand: AsyncParsableCommand {
     }
     let (enrolment, key) = try await PolicyClient().enroll(url: url, code: code, pinnedCertificate: pinned)
     try container.enrol(enrolment, deviceKey: key)
+    Session.present.mounts?.recheck()
     try options.giveBack(container)
     try PolicyDescription(enrolment).show(json: options.json)
   }

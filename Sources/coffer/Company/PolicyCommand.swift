@@ -36,6 +36,7 @@ struct PolicyRefreshCommand: AsyncParsableCommand {
     if case .outdated(let older) = container.enrolment { held = older } else { held = try container.presentEnrolment() }
     let enrolment = try await PolicyClient().refresh(held, deviceKey: container.deviceKey())
     try container.update(enrolment)
+    Session.present.mounts?.recheck()
     try options.giveBack(container)
     try PolicyDescription(enrolment).show(json: options.json)
   }

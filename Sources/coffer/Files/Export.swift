@@ -35,8 +35,17 @@ final class Export {
     self.form = form
   }
 
+  /// Writes `path` to where a person wants it. Of what can be written to a stream there are only files.
+  func write(_ path: VaultPath, to destination: Destination, recursive: Bool = false) throws {
+    switch destination {
+    case .folder(let folder): try write(path, named: path.lastName, in: folder, recursive: recursive)
+    case .name(let name, let folder): try write(path, named: name, in: folder, recursive: recursive)
+    case .stream(let stream): try write(path, to: stream)
+    }
+  }
+
   /// Writes `path` as `name` into `folder`. The root folder has no name: its entries go into `folder` itself.
-  func write(_ path: VaultPath, named name: [UInt8]?, in folder: OwnedDescriptor, recursive: Bool) throws {
+  private func write(_ path: VaultPath, named name: [UInt8]?, in folder: OwnedDescriptor, recursive: Bool) throws {
     let attributes = try container.attributes(at: path)
     switch (attributes.kind, name) {
     case (.file, let name?): return try writeFile(path, named: name, in: folder)
@@ -79,7 +88,7 @@ final class Export {
 
   private func writeLink(_ path: VaultPath, named name: [UInt8], in folder: OwnedDescriptor) throws {
     let target = try container.readLink(at: path)
-    try refuseFolder(name, in: folder)
+    try refuseWhatStays(name, in: folder)
     let temporary = Self.temporaryName()
     guard try files.makeSymbolicLink(temporary, to: target, in: folder) else {
       throw Failure.cannotCreate("the destination has a file of the same temporary name")
@@ -93,15 +102,19 @@ final class Export {
     }
   }
 
-  private func refuseFolder(_ name: [UInt8], in folder: OwnedDescriptor) throws {
-    if let present = try files.status(of: name, in: folder), present.kind == .directory {
-      throw Failure.cannotCreate("the destination has a folder of the same name")
+  /// Files and links are replaced. A device or a fifo is not: whoever names one does not mean a file in its place.
+  private func refuseWhatStays(_ name: [UInt8], in folder: OwnedDescriptor) throws {
+    switch try files.status(of: name, in: folder)?.kind {
+    case .directory?: throw Failure.cannotCreate("the destination has a folder of the same name")
+    case .other?:
+      throw Failure.cannotCreate("the destination is neither a file nor a folder; write to it with: get PATH - > DEST")
+    case .file?, .symbolicLink?, nil: break
     }
   }
 
   private func writeFile(_ path: VaultPath, named name: [UInt8], in folder: OwnedDescriptor) throws {
     let copy = try container.openForSaving(path)
-    try refuseFolder(name, in: folder)
+    try refuseWhatStays(name, in: folder)
     let temporary = Self.temporaryName()
     do {
       let file = try files.open(temporary, [.readWrite, .createNew], permissions: 0o600, in: folder)
@@ -122,11 +135,11 @@ final class Export {
     }
   }
 
-  /// Writes a file's content to standard output.
-  func writeToStandardOutput(_ path: VaultPath) throws {
+  /// Writes a file's content to a stream.
+  private func write(_ path: VaultPath, to stream: OwnedDescriptor) throws {
     let copy = try container.openForSaving(path)
     let transfer = Transfer(total: copy.attributes.byteCount)
     defer { transfer.end() }
-    try form.write(copy, to: Session.present.output, isSeekable: false, control: transfer.control)
+    try form.write(copy, to: stream, isSeekable: false, control: transfer.control)
   }
 }

@@ -26,22 +26,19 @@ struct ExportCommand: ParsableCommand {
 
   func run() throws {
     let secret = try rncryptor.secret(isNew: true, beside: options)
-    let (path, size) = try options.withContainer { container in
+    let (path, size, isStream) = try options.withContainer { container in
       Interrupts.catchFromHere()
       let path = try VaultPath(argument: self.path)
       let attributes = try container.attributes(at: path)
       guard attributes.kind == .file else { throw Failure.usage("only a file can be exported") }
       let files = FileSystem()
       let export = Export(container: container, files: files, form: .rncryptor(secret))
-      if destination == "-" {
-        try export.writeToStandardOutput(path)
-      } else {
-        let place = try Destination(destination, files)
-        try export.write(path, named: place.name ?? path.lastName, in: place.folder, recursive: false)
-      }
-      return (path, attributes.byteCount)
+      let place = try Destination(destination, files)
+      try export.write(path, to: place)
+      if case .stream = place { return (path, attributes.byteCount, true) }
+      return (path, attributes.byteCount, false)
     }
-    if options.json, destination != "-" {
+    if options.json, !isStream {
       try Output.json(Result(path: String(decoding: path.bytes, as: UTF8.self), size: size))
     }
   }

@@ -39,16 +39,9 @@ struct GetCommand: ParsableCommand {
       Interrupts.catchFromHere()
       let files = FileSystem()
       let export = Export(container: container, files: files)
-      if destination == "-" {
-        for path in paths { try export.writeToStandardOutput(VaultPath(argument: path)) }
-        return
-      }
       let place = try Destination(destination, files)
-      guard place.isFolder || paths.count == 1 else { throw Failure.notFound("\(destination): no such folder") }
-      for text in paths {
-        let path = try VaultPath(argument: text)
-        try export.write(path, named: place.name ?? path.lastName, in: place.folder, recursive: recursive)
-      }
+      if case .name = place, paths.count > 1 { throw Failure.notFound("\(destination): no such folder") }
+      for path in paths { try export.write(VaultPath(argument: path), to: place, recursive: recursive) }
       if export.skipped > 0 {
         throw Failure.cannotCreate("\(export.skipped) item(s) were not written: fifos and sockets have no content")
       }
@@ -69,7 +62,8 @@ struct CatCommand: ParsableCommand {
   func run() throws {
     try options.withContainer { container in
       Interrupts.catchFromHere()
-      try Export(container: container, files: FileSystem()).writeToStandardOutput(VaultPath(argument: path))
+      try Export(container: container, files: FileSystem())
+        .write(VaultPath(argument: path), to: .stream(Session.present.output))
     }
   }
 }

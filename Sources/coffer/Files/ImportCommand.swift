@@ -56,9 +56,7 @@ struct ImportCommand: ParsableCommand {
 
   /// Not waiting for a fifo's writer here: the import does, and hears an interrupt.
   private func open() throws -> OwnedDescriptor {
-    let files = FileSystem()
-    guard try files.status(of: source) != nil else { throw Failure.notFound("\(source): no such file") }
-    let file = try files.open(source, [.readOnly, .nonBlocking])
+    let file = try FileSystem().openNamed(source, [.readOnly, .nonBlocking])
     guard try file.status().kind != .directory else { throw Failure.usage("\(source): it is a folder") }
     return file
   }

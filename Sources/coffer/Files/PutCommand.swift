@@ -44,7 +44,7 @@ struct PutCommand: ParsableCommand {
     // What cannot be read is said before anyone is asked for a passcode.
     let files = FileSystem()
     for source in sources where source != "-" {
-      guard try files.status(of: source) != nil else { throw Failure.notFound("\(source): no such file or folder") }
+      guard try files.statusNamed(source) != nil else { throw Failure.notFound("\(source): no such file or folder") }
     }
     try options.withContainer { container in
       Interrupts.catchFromHere()

@@ -25,7 +25,7 @@ final class TreeImport {
   func store(_ path: String, at target: VaultPath, recursive: Bool) throws {
     // A link that a person names is followed, as the familiar tools do.
     // Not waiting for a fifo's writer here: the import does, and hears an interrupt.
-    let descriptor = try files.open(path, [.readOnly, .nonBlocking])
+    let descriptor = try files.openNamed(path, [.readOnly, .nonBlocking])
     let status = try descriptor.status()
     switch status.kind {
     case .directory:

@@ -86,11 +86,3 @@ struct Failure: Error {
     }
   }
 }
-
-extension FileSystem {
-  /// Opens a file that a person named, to read it; the failure says which one is not there.
-  func openNamed(_ path: String) throws -> OwnedDescriptor {
-    guard try status(of: path) != nil else { throw Failure.notFound("\(path): no such file") }
-    return try open(path, .readOnly)
-  }
-}

@@ -60,8 +60,10 @@ struct GlobalOptions: ParsableArguments {
     func components(_ path: String) -> [String] {
       URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath().pathComponents
     }
+    let path = try FileSystem().pathNamed(path)
+    let vault = try FileSystem().pathNamed(vaultPath)
     // By name, for a vault that is still to be made, and by what is there, whatever links lead to it.
-    return try components(path).starts(with: components(vaultPath)) || isBelow(vaultPath, path)
+    return try components(path).starts(with: components(vault)) || isBelow(vault, path)
   }
 
   /// Whether the nearest folder on the way to `path` that exists is `folder`, or in it.
@@ -86,7 +88,7 @@ struct GlobalOptions: ParsableArguments {
     let container: Container
     if let opened = Session.present.container {
       // Nobody asks for it, but it is not the beginning of what is to be stored either.
-      if passcodeFile == "-" { _ = try TypedSecret.passcode.existing(passcodeFile) }
+      try TypedSecret.passcode.passOver(passcodeFile)
       container = opened
     } else {
       container = try open(passcode: { try TypedSecret.passcode.existing(passcodeFile) })

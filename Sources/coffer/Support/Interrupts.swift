@@ -1,4 +1,4 @@
-internal import Foundation
+internal import CofferSystem
 internal import Synchronization
 
 /// SIGINT and SIGTERM during a transfer, or a client that hung up: asked about between chunks, so that what was begun is
@@ -31,6 +31,8 @@ final class Interrupts: Sendable {
     interrupts.caught.store(true, ordering: .relaxed)
     // A client's signals come as messages.
     guard interrupts === ofProcess else { return }
-    for number in [SIGINT, SIGTERM] { signal(number) { _ in Interrupts.ofProcess.raise() } }
+    for number in [SignalRelay.interrupt, SignalRelay.termination] {
+      SignalRelay.handle(number) { _ in Interrupts.ofProcess.raise() }
+    }
   }
 }

@@ -6,28 +6,31 @@ internal import Foundation
 struct RecoveryKeyPaper {
   let key = RecoveryKey()
   private let file: String?
+  /// The same, as this process comes to it.
+  private let path: String?
 
   /// - Parameter file: a new file, written now, so that no vault is made whose key could not be kept.
   init(file: String?) throws {
     self.file = file
-    guard let file else { return }
     let files = FileSystem()
-    guard try files.status(of: file) == nil else {
+    path = try file.map { try files.pathNamed($0) }
+    guard let file, let path else { return }
+    guard try files.status(of: path) == nil else {
       throw Failure.cannotCreate("\(file): there is something at this place already; a recovery key replaces nothing")
     }
-    let descriptor = try files.open(file, [.writeOnly, .createNew], permissions: 0o600)
+    let descriptor = try files.open(path, [.writeOnly, .createNew], permissions: 0o600)
     do {
       try descriptor.writeAll(key.text)
       try descriptor.writeAll(Array("\n".utf8))
       try descriptor.sync()
     } catch {
-      _ = try? files.unlink(file)
+      _ = try? files.unlink(path)
       throw error
     }
   }
 
   /// Takes the file away: nothing was made that its key opens.
-  func discard() { if let file { _ = try? FileSystem().unlink(file) } }
+  func discard() { if let path { _ = try? FileSystem().unlink(path) } }
 
   /// The text for an answer in JSON, unless it is in a file.
   var answer: String? {
@@ -50,7 +53,7 @@ struct RecoveryKeyPaper {
 /// Where a recovery key comes from.
 enum RecoveryKeyEntry {
   static func key(_ file: String?) throws -> RecoveryKey {
-    if let file { return try RecoveryKey(text: TypedSecret.passcode.existing(file)) }
+    if let file { return try RecoveryKey(text: TypedSecret.recoveryKey.existing(file)) }
     guard let text = try Terminal.readSecret(prompt: "Recovery key: ") else {
       throw Failure.usage(
         "there is no terminal to ask for the recovery key; give --recovery-key-file FILE (- is standard input)")

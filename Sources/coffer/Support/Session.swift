@@ -14,8 +14,12 @@ final class Session: Sendable {
   let interrupts: Interrupts
   /// The vault that the agent holds open; nil where the command opens it itself.
   let container: Container?
+  /// Where that vault is mounted; nil with `container`.
+  let mounts: HeldMounts?
   /// Asks whether the client is still there and was not interrupted; `true` without one.
   let confirmPresence: @Sendable () -> Bool
+  /// What the client's paths name of its own, by the text of each.
+  let places: [String: GivenDescriptor]
   private let environment: [String: String]?
   /// The terminal that the client sits at, where it has one.
   private let terminal: OwnedDescriptor?
@@ -26,23 +30,31 @@ final class Session: Sendable {
 
   private static let ofProcess = Session(
     input: .standardInput, output: .standardOutput, errors: .standardError, interrupts: .ofProcess, container: nil,
-    environment: nil, terminal: nil, confirmPresence: { true })
+    mounts: nil, environment: nil, terminal: nil, confirmPresence: { true })
 
   static var present: Session { ofClient ?? ofProcess }
 
   init(
     input: OwnedDescriptor, output: OwnedDescriptor, errors: OwnedDescriptor, interrupts: Interrupts,
-    container: Container?, environment: [String: String]?, terminal: OwnedDescriptor?,
-    confirmPresence: @escaping @Sendable () -> Bool
+    container: Container?, mounts: HeldMounts?, environment: [String: String]?, terminal: OwnedDescriptor?,
+    places: [String: GivenDescriptor] = [:], confirmPresence: @escaping @Sendable () -> Bool
   ) {
     self.input = input
     self.output = output
     self.errors = errors
     self.interrupts = interrupts
     self.container = container
+    self.mounts = mounts
     self.environment = environment
     self.terminal = terminal
+    self.places = places
     self.confirmPresence = confirmPresence
+  }
+
+  /// A stream that is waited for as long as the client wants it; one of this process is waited for as long as it takes.
+  func patient(_ stream: OwnedDescriptor) -> OwnedDescriptor {
+    guard container != nil else { return stream }
+    return stream.waiting(until: { [interrupts] in interrupts.isRaised })
   }
 
   /// Runs `body` for this session, with all that it calls and awaits.

@@ -13,15 +13,21 @@ struct TypedSecret {
   /// What is to open it from now on.
   static let newPasscode = TypedSecret(name: "passcode", option: "--new-passcode-file")
 
+  /// What opens a vault without its passcode, from a file.
+  static let recoveryKey = TypedSecret(name: "recovery key", option: "--recovery-key-file")
+
   private static let limit = 1024
 
-  /// One that is there already, asked for once.
+  /// One that is there already, asked for once. An empty one is refused, so that an empty file is not taken for a try.
   func existing(_ file: String?, prompt: String? = nil) throws -> SecretBytes {
-    if let file { return try read(file) }
     let prompt = prompt ?? "\(name.prefix(1).uppercased())\(name.dropFirst()): "
-    guard let secret = try Session.present.readSecret(prompt: prompt) else { throw noTerminal }
+    guard let secret = try file.map(read) ?? Session.present.readSecret(prompt: prompt) else { throw noTerminal }
+    guard secret.count > 0 else { throw Failure.usage("the \(name) is empty; nothing was tried") }
     return secret
   }
+
+  /// Takes the line away from standard input where nobody needs it: what follows is a file's content.
+  func passOver(_ file: String?) throws { if file == "-" { _ = try read("-") } }
 
   /// A new one, asked for twice.
   func new(_ file: String?) throws -> SecretBytes {

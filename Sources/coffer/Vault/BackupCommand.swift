@@ -33,15 +33,16 @@ struct BackupCommand: ParsableCommand {
     guard try !options.isInVault(destination) else {
       throw Failure.usage("a backup must be outside the vault's folder")
     }
-    if let status = try FileSystem().status(of: destination), status.kind == .file {
+    if let status = try FileSystem().statusNamed(destination), status.kind == .file {
       throw Failure.cannotCreate("\(destination): not a folder")
     }
     let path = destination.hasPrefix("/") ? destination : FileManager.default.currentDirectoryPath + "/" + destination
+    let place = try FileSystem().pathNamed(destination)
     try options.withContainer { container in
       Interrupts.catchFromHere()
       let transfer = Transfer(total: try container.backupByteCount())
       defer { transfer.end() }
-      try container.backup(to: path, control: transfer.control)
+      try container.backup(to: place == destination ? path : place, control: transfer.control)
     }
     if options.json { try Output.json(["path": path]) } else { Output.name("", Array(path.utf8)) }
   }

@@ -41,18 +41,13 @@ struct PasscodeCommand: ParsableCommand {
   }
 
   func run() throws {
-    let path = try options.vaultPath
     var keys = KeyOptions()
-    keys.escrowKey = try escrowKey.map { try EscrowKeyFile.readPublic($0) }
+    keys.escrowKey = try escrowKey.map { try EscrowKeyFile.readPublic(FileSystem().pathNamed($0)) }
     keys.wipesAfterTenFailures = wipeAfterTen ? true : noWipeAfterTen ? false : nil
     let paper = try recovery.paper(options)
     keys.recoveryKey = paper?.key
     do {
-      try Container.changePasscode(
-        at: path, keyStore: options.keys,
-        old: { try TypedSecret.passcode.existing(options.passcodeFile, prompt: "Present passcode: ") },
-        new: { try TypedSecret.newPasscode.new(newPasscodeFile) },
-        derivation: PasscodeCost.chosen(), options: keys)
+      try change(keys)
     } catch {
       // A failure may come after the change: a key on paper that opens nothing does less harm than one that is lost.
       if case .refused? = (error as? ContainerError)?.category { paper?.discard() }
@@ -62,6 +57,17 @@ struct PasscodeCommand: ParsableCommand {
     if options.json { return try Output.json(RecoveryKeyAnswer(changed: true, recoveryKey: paper?.answer)) }
     try paper?.show()
     Output.note("the passcode is changed")
+  }
+
+  private func change(_ keys: KeyOptions) throws {
+    let old = { try TypedSecret.passcode.existing(options.passcodeFile, prompt: "Present passcode: ") }
+    let new = { try TypedSecret.newPasscode.new(newPasscodeFile) }
+    let derivation = try PasscodeCost.chosen()
+    if let container = Session.present.container {
+      return try container.changePasscode(old: old, new: new, derivation: derivation, options: keys)
+    }
+    try Container.changePasscode(
+      at: options.vaultPath, keyStore: options.keys, old: old, new: new, derivation: derivation, options: keys)
   }
 }
 

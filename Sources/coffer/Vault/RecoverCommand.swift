@@ -16,6 +16,8 @@ struct RecoverCommand: ParsableCommand {
       nothing any more. On another device, or where the key store is lost, the vault is taken on as one that was
       restored; where it was before, its files can then only be read.
 
+      An agent that holds the vault is ended.
+
       The recovery key stays valid, unless a new one is made. With --escrow-key-file a company uses its private key in
       place of a recovery key.
       """)
@@ -57,6 +59,8 @@ struct RecoverCommand: ParsableCommand {
       } else {
         .recoveryKey(try RecoveryKeyEntry.key(recoveryKeyFile))
       }
+    // Whoever has this key may not know the passcode, and an agent that is locked would wait for it forever.
+    if try AgentClient.stopAgent(of: options) { Output.note("the agent that held the vault has ended") }
     let paper = try recovery.paper(options)
     var keys = KeyOptions()
     keys.recoveryKey = paper?.key

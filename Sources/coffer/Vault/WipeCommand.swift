@@ -12,7 +12,11 @@ struct WipeCommand: ParsableCommand {
 
       The keys go first, at once whatever the size, then the files. No passcode is needed, and none brings anything
       back. A copy of the folder that was made before opens with the vault's recovery key, or with the company's key
-      where one was given, and with nothing else.
+      where one was given, and with nothing else, unless somebody has a copy of the key store, too.
+
+      A copy or a backup has the vault's keys, and is not wiped: nothing is destroyed (77). Delete its folder instead. So
+      it is with a folder whose headers this device did not make, and with a key store that has no key of the vault.
+      --all-copies destroys the keys that the key store has by the folder's id, whatever the folder is.
 
       The vault's agent is ended. Another process that has the vault open keeps what it unlocked until it ends: then wipe
       once more, to remove the rest.
@@ -23,9 +27,14 @@ struct WipeCommand: ParsableCommand {
   @Flag(help: "Do not ask.")
   var yes = false
 
+  @Flag(help: "Destroy the keys of every copy of the vault, also where the folder is one of them.")
+  var allCopies = false
+
   private struct Answer: Encodable {
     let wiped = true
     let complete: Bool
+    /// The keys were there and are destroyed, now or by an earlier wipe that was cut.
+    let keysDestroyed: Bool
     let recoveryKey: Bool
     let escrowKey: Bool
   }
@@ -34,10 +43,13 @@ struct WipeCommand: ParsableCommand {
     let path = try options.vaultPath
     if !yes {
       guard try FileSystem().status(of: path) != nil else { throw Failure.notFound("there is no vault at this place") }
-      Output.note("everything in the vault is lost for good, for those who know the passcode, too")
+      Output.note(
+        allCopies
+          ? "everything in the vault and in each copy of it is lost for good, for those who know the passcode, too"
+          : "everything in the vault is lost for good, for those who know the passcode, too")
       try VaultName(path).require(to: "wipe it")
     }
-    let outcome = try Container.wipe(at: path, keyStore: options.keys)
+    let outcome = try Container.wipe(at: path, keyStore: options.keys, everyCopy: allCopies)
     let left = Self.copies(outcome)
     var holder = outcome.holder
     if holder != nil, try AgentClient.stopAgent(of: options) {
@@ -54,14 +66,21 @@ struct WipeCommand: ParsableCommand {
     }
     if options.json {
       return try Output.json(
-        Answer(complete: true, recoveryKey: outcome.hadRecoveryKey, escrowKey: outcome.hadEscrowKey))
+        Answer(
+          complete: true, keysDestroyed: outcome.keys != .absent, recoveryKey: outcome.hadRecoveryKey,
+          escrowKey: outcome.hadEscrowKey))
     }
-    Output.line("wiped. \(left)")
+    switch outcome.keys {
+    case .destroyed: Output.line("wiped. \(left)")
+    case .destroyedBefore: Output.line("wiped, as was begun before. \(left)")
+    case .absent:
+      Output.line("nothing that a key opens was left here, nor a key of it in the key store; the rest is removed")
+    }
   }
 
   private static func copies(_ outcome: WipeOutcome) -> String {
     switch (outcome.hadRecoveryKey, outcome.hadEscrowKey) {
-    case (false, false): "No copy of it can be opened by anybody."
+    case (false, false): "A copy that was made before opens only where a copy of the key store was kept, too."
     case (true, false): "A copy that was made before can still be opened with its recovery key."
     case (false, true): "A copy that was made before can still be opened with the company's key."
     case (true, true): "A copy that was made before can still be opened with its recovery key or the company's key."

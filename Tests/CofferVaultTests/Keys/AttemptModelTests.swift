@@ -14,7 +14,10 @@ import Testing
 @Suite struct AttemptModelTests {
   /// What the promise says.
   private struct Model {
+    /// Proved wrong.
     var failures = 0
+    /// Nobody knows what became of them.
+    var pending = 0
     /// Uptime in this boot from which a passcode may be tried.
     var openAt: UInt64 = 0
     var known: [String] = []
@@ -23,9 +26,16 @@ import Testing
       failures < 5 ? 0 : [5: 60, 6: 300, 7: 900, 8: 900][failures] ?? 3600
     }
 
-    mutating func counted(at uptime: UInt64) {
+    var delay: UInt64 { Self.delay(failures + pending) }
+
+    mutating func begun(at uptime: UInt64) {
+      pending += 1
+      openAt = uptime + delay
+    }
+
+    mutating func provedWrong() {
+      pending -= 1
       failures += 1
-      openAt = uptime + Self.delay(failures)
     }
   }
 
@@ -33,18 +43,22 @@ import Testing
     var derivations = 0
     var refusals = 0
     var ends = 0
+    var rounds = 0
+    var wipes = 0
+    var endsOfWiping = 0
     try Effort.rounds(300) { seed in
       var generator = SeededGenerator(seed: seed)
-      let fixture = try LockedFixture()
+      let isWiping = generator.once(in: 2)
+      let fixture = try LockedFixture(options: KeybagOptions(wipesAfterTenFailures: isWiping))
       var model = Model()
-      for step in 0..<60 {
+      rounds += 1
+      steps: for step in 0..<60 {
         let text = "seed \(seed), step \(step)"
         switch Int.random(in: 0..<12, using: &generator) {
         case 0:
           fixture.time.reboot(uptime: UInt64.random(in: 0..<5000, using: &generator))
-          let delay = Model.delay(model.failures)
           // Seen by whoever looks first.
-          model.openAt = fixture.time.sinceBoot().seconds + delay
+          model.openAt = fixture.time.sinceBoot().seconds + model.delay
           _ = try? fixture.verdict()
         case 1: fixture.time.setWall(Int64.random(in: 0..<4_000_000_000, using: &generator))
         case 2, 3, 4: fixture.time.advance(UInt64.random(in: 0..<4000, using: &generator))
@@ -57,8 +71,7 @@ import Testing
             bytes[Int.random(in: 0..<bytes.count, using: &generator)] ^= 4
             fixture.store[.attempts] = bytes
           }
-          model = Model(failures: 8)
-          model.counted(at: fixture.time.sinceBoot().seconds)
+          model = Model(failures: 9, openAt: fixture.time.sinceBoot().seconds + Model.delay(9))
           _ = try fixture.verdict()
         default:
           let passcode = generator.once(in: 6) ? "right" : "wrong \(Int.random(in: 0..<4, using: &generator))"
@@ -77,15 +90,17 @@ import Testing
           let before = model
           if hasEnded {
             ends += 1
-            // At the count: nothing was derived, whether or not it was stored. At the end: it stays counted, unless the
-            // outcome was stored.
+            if isWiping, model.failures == 9 { endsOfWiping += 1 }
+            // At the count: nothing was derived, whether or not it was stored. At the end: it delays, and is nothing
+            // that was proved, unless the outcome was stored.
             #expect(outcome == (ending == 0 ? .endedBefore : .endedAfter), "\(text)")
             if ending == 0, !isStored { continue }
-            model.counted(at: uptime)
+            model.begun(at: uptime)
             if ending == 0 || !isStored { continue }
           } else {
-            model.counted(at: uptime)
-            #expect(outcome == (passcode == "right" ? .right : .wrong), "\(text)")
+            model.begun(at: uptime)
+            let isTenth = isWiping && model.failures == 9 && !before.known.contains(passcode)
+            #expect(outcome == (passcode == "right" ? .right : isTenth ? .wiped : .wrong), "\(text)")
           }
           derivations += 1
           if passcode == "right" {
@@ -93,13 +108,20 @@ import Testing
           } else if before.known.contains(passcode) {
             model = before
           } else {
+            model.provedWrong()
             model.known.append(passcode)
             if model.known.count > AttemptRecord.markLimit { model.known.removeFirst() }
           }
+          guard isWiping, model.failures == 10 else { continue }
+          // Also where the process ended between the proof and the wipe.
+          #expect(fixture.attempt("right") == .wiped, "\(text)")
+          wipes += 1
+          break steps
         }
       }
     }
-    #expect(derivations > 100 && refusals > 100 && ends > 100)
+    #expect(min(derivations, refusals, ends) > rounds)
+    #expect(min(wipes, endsOfWiping) > rounds / 20)
   }
 
   @Test func `guesses in parallel get no more derivations than the table allows`() throws {
@@ -120,15 +142,15 @@ import Testing
   }
 
   @Test func `ten wrong passcodes destroy a vault that was made so, and no eleventh is derived`() throws {
-    for isKilled in [false, true] {
+    for isKilled in [false, true] {  // before it could wipe
       let fixture = try LockedFixture(options: KeybagOptions(wipesAfterTenFailures: true))
       for count in 1...9 {
         #expect(fixture.attempt("wrong \(count)") == .wrong)
         fixture.time.advance(3600)
       }
       if isKilled {
-        // Behind the count of the tenth, before anyone learns what it was.
-        fixture.store.end(afterWrites: 1, storing: false)
+        // Behind the proof of the tenth, before anyone learns of it.
+        fixture.store.end(afterWrites: 1, storing: true)
         #expect(fixture.attempt("wrong 10") == .endedAfter)
         #expect(fixture.store.begin())
         fixture.time.advance(3600)
@@ -147,6 +169,71 @@ import Testing
       fixture.time.advance(3600)
     }
     #expect(fixture.attempt("right") == .right)
+  }
+
+  @Test func `tries that nobody knows the outcome of delay, and destroy nothing`() throws {
+    let fixture = try LockedFixture(options: KeybagOptions(wipesAfterTenFailures: true))
+    for count in 1...30 {
+      // Ended behind the count, or before the outcome was stored; whichever passcode it was.
+      fixture.store.end(afterWrites: count % 2, storing: count % 2 == 0)
+      #expect([.endedBefore, .endedAfter].contains(fixture.attempt(count % 3 == 0 ? "right" : "wrong \(count)")))
+      #expect(fixture.store.begin())
+      let delay = Model.delay(count)
+      #expect(try fixture.verdict() == (delay == 0 ? .open : .delayed(seconds: delay)))
+      fixture.time.advance(delay)
+    }
+    // Nine that were proved leave the tenth, whatever was ended between them.
+    for count in 1...9 {
+      #expect(fixture.attempt("proved \(count)") == .wrong)
+      fixture.time.advance(3600)
+      fixture.store.end(afterWrites: 1, storing: false)
+      #expect(fixture.attempt("ended \(count)") == .endedAfter)
+      #expect(fixture.store.begin())
+      fixture.time.advance(3600)
+    }
+    #expect(fixture.attempt("right") == .right)
+    #expect(fixture.attempt("wrong") == .wrong)
+    #expect(fixture.attempt("right") == .right)
+  }
+
+  @Test func `right passcodes at the same moment open, however many, and one is derived at a time`() throws {
+    let fixture = try LockedFixture(options: KeybagOptions(wipesAfterTenFailures: true))
+    let locked = try LockedVault(in: fixture.folder, keyStore: fixture.store, time: fixture.time)
+    let deriving = Atomic(0)
+    DispatchQueue.concurrentPerform(iterations: 40) { _ in
+      #expect(throws: Never.self) {
+        _ = try locked.unlock(passcode: { VaultFixture.passcode("right") }) { derivation, _ in
+          #expect(deriving.wrappingAdd(1, ordering: .relaxed).newValue == 1)
+          defer { deriving.wrappingSubtract(1, ordering: .relaxed) }
+          return try fixture.derived("right", derivation)
+        }
+      }
+    }
+    #expect(try fixture.verdict() == .open)
+  }
+
+  @Test(arguments: ["right", "wrong"])
+  func `a wipe that comes while a passcode is derived is final`(_ passcode: String) throws {
+    for isComplete in [false, true] {
+      let fixture = try LockedFixture(options: KeybagOptions(wipesAfterTenFailures: true))
+      let locked = try LockedVault(in: fixture.folder, keyStore: fixture.store, time: fixture.time)
+      let derive: LockedVault.Derive = { derivation, _ in
+        try KeyDestruction(folder: fixture.folder, keyStore: fixture.store, vault: fixture.id).run()
+        if isComplete { try fixture.store.removeAll(of: fixture.id) }
+        return try fixture.derived(passcode, derivation)
+      }
+      #expect(throws: VaultError.wiped) {
+        _ = try locked.unlock(passcode: { VaultFixture.passcode(passcode) }, deriving: derive)
+      }
+      for item in KeyStoreItem.allCases where item != .wiped { #expect(fixture.store[item] == nil) }
+    }
+  }
+
+  @Test func `an empty passcode is no try`() throws {
+    let fixture = try LockedFixture()
+    let before = fixture.store[.attempts]
+    #expect(fixture.attempt("") == .other("the passcode is empty; nothing was tried"))
+    #expect(fixture.store[.attempts] == before && fixture.derivationCount == 0)
   }
 
   @Test func `a damaged record of a vault that wipes leaves one try, after the longest delay`() throws {

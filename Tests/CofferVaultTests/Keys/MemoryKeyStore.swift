@@ -30,7 +30,9 @@ final class MemoryKeyStore: KeyStore {
     if isEnding { throw .system(SystemError(code: 4, call: "the end")) }
   }
 
-  func removeAll(of vault: VaultID) throws(KeyStoreError) { state.withLock { $0.items = [:] } }
+  func removeAll(of vault: VaultID, keeping kept: Set<KeyStoreItem>) throws(KeyStoreError) {
+    state.withLock { $0.items = $0.items.filter { kept.contains($0.key) } }
+  }
 
   func withLock<Result>(of vault: VaultID, _ body: () throws -> Result) throws -> Result {
     guard state.withLock({ !$0.items.isEmpty }) else { throw KeyStoreError.nothingKept }

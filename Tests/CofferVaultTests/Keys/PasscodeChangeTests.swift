@@ -75,11 +75,12 @@ import Testing
     let fixture = try VaultFixture()
     let vault = try fixture.create()
     #expect(throws: VaultError.wrongPasscode) {
-      try vault.changePasscode(old: VaultFixture.passcode(new), new: VaultFixture.passcode(new))
+      try vault.changePasscode(
+        old: { VaultFixture.passcode(new) }, new: { throw VaultError.badHandle })
     }
     let before = try vault.keybagSummary()
     try vault.changePasscode(
-      old: VaultFixture.passcode(), new: VaultFixture.passcode(new),
+      old: { VaultFixture.passcode() }, new: { VaultFixture.passcode(new) },
       derivation: PasscodeDerivation(costExponent: 15, salt: Randomness.bytes(16)),
       options: KeybagOptions(wipesAfterTenFailures: true))
     let after = try vault.keybagSummary()

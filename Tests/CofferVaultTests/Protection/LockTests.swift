@@ -1,10 +1,11 @@
 import CofferFiles
 import CofferSystem
 import CofferTestSupport
-import CofferVault
 import Foundation
 import Synchronization
 import Testing
+
+@testable import CofferVault
 
 /// What a lock takes away, and what it must not.
 @Suite struct LockTests {
@@ -91,9 +92,10 @@ import Testing
     #expect(try file.read(9, at: 0) == [1, 2, 3, 4])
     scheduler.run(upTo: 10)
     #expect(throws: VaultError.locked) { try file.read(9, at: 0) }
-    #expect(events.withLock { $0 } == [.willBecomeUnavailable, .didBecomeUnavailable])
+    let locked: [VaultEvent] = [.willBecomeUnavailable, .isBecomingUnavailable, .didBecomeUnavailable]
+    #expect(events.withLock { $0 } == locked)
     try unlock(vault)
-    #expect(events.withLock { $0 } == [.willBecomeUnavailable, .didBecomeUnavailable, .didBecomeAvailable])
+    #expect(events.withLock { $0 } == locked + [.didBecomeAvailable])
     #expect(try file.read(9, at: 0) == [1, 2, 3, 4])
     withExtendedLifetime(observation) {}
   }
@@ -189,6 +191,40 @@ import Testing
     vault.lock(graceSeconds: 0)
     #expect(try again.contents(of: VaultPath("fifth")) == [2])
     #expect(try again.verify(isDeep: true).damages.isEmpty)
+  }
+
+  @Test(arguments: [0, 500, 3_000_000]) func `a deposit that an unlock overtakes is complete at once`(_ count: Int)
+    throws
+  {
+    let vault = try fixture.create()
+    let keys = try Vault.unlockedKeys(
+      in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(), passcode: VaultFixture.passcode())
+    let bytes = [UInt8](repeating: 5, count: count)
+    for isLockedAgain in [false, true] {
+      let path = try VaultPath("file \(isLockedAgain)")
+      let steps = Atomic(0)
+      let control = TransferControl(
+        progress: { _ in
+          guard steps.wrappingAdd(1, ordering: .relaxed).newValue == 1 else { return }
+          vault.takeBack(keys)
+          if isLockedAgain { vault.lock(graceSeconds: 0) }
+        }, isCancelled: { false })
+      vault.lock(graceSeconds: 0)
+      let attributes = try vault.deposit(fixture.source(bytes), to: path, control: control)
+      let expected: ProtectionClass = isLockedAgain ? .completeUnlessOpen : .complete
+      #expect(attributes.protection == expected)
+      #expect(try vault.attributes(at: path).protection == expected)
+      #expect(try vault.look { try $0.deposits() }.count == (isLockedAgain ? 1 : 0))
+      vault.takeBack(keys)
+      #expect(try vault.attributes(at: path).protection == .complete)
+      #expect(try vault.look { try $0.deposits() }.isEmpty)
+      #expect(try vault.contents(of: path) == bytes)
+      vault.lock(graceSeconds: 0)
+      #expect(throws: VaultError.locked) { try vault.open(path, .reading) }
+    }
+    vault.takeBack(keys)
+    try vault.close()
+    #expect(try fixture.open().verify(isDeep: true).damages.isEmpty)
   }
 
   @Test func `what finds no room when the vault is locked waits in memory without plaintext`() throws {

@@ -112,6 +112,40 @@ import Testing
     #expect(try again.verify(isDeep: true).damages.isEmpty)
   }
 
+  @Test(arguments: ProtectionClass.allCases)
+  func `a change that was interrupted does not stand in the way of another class`(_ other: ProtectionClass) throws {
+    let vault = try fixture.create()
+    try vault.protect(.root, as: .none)
+    var generator = SeededGenerator(seed: 5)
+    let file = try vault.createFile(at: path, blockSizeExponent: 12)
+    // More map pages than a step, with a block each.
+    var pages: [UInt64: [UInt8]] = [:]
+    for page in 0..<UInt64(70) {
+      let block = generator.bytes(4096)
+      pages[page << 18] = block
+      try file.write(block, at: page << 18)
+    }
+    func requireContent(_ file: OpenFile) throws {
+      for (offset, block) in pages { #expect(try file.read(4096, at: offset) == block) }
+    }
+    try file.sync()
+    for interrupted in [ProtectionClass.untilFirstUnlock, .complete] {
+      #expect(throws: VaultError.cancelled) {
+        try vault.protect(path, as: interrupted, control: cancelling(after: 0))
+      }
+      #expect(try record(vault).rekeying != nil)
+      try vault.protect(path, as: other)
+      #expect(try record(vault).rekeying == nil && record(vault).protection == other)
+      try requireContent(file)
+      try vault.protect(path, as: .none)
+    }
+    try file.close()
+    try vault.close()
+    let again = try fixture.open()
+    #expect(try again.verify(isDeep: true).damages.isEmpty)
+    try requireContent(again.open(path, .reading))
+  }
+
   @Test func `a file that is read as a whole keeps its key until the reader is done`() throws {
     let vault = try fixture.create()
     try vault.protect(.root, as: .none)

@@ -211,7 +211,7 @@ struct TamperedVault {
     case .object: "vault/objects/" + objects[1]
     case .indexFile: nil
     case .item(.deviceSecret): file(.item(.anchor))
-    case .item(.anchor), .item(.enrolment), .item(.rotation), .item(.attempts): file(.item(.deviceSecret))
+    case .item: file(.item(.deviceSecret))
     }
   }
 }

@@ -57,6 +57,44 @@ final class AgentMemoryTests {
     }
   }
 
+  @Test(.enabled(if: CoreDump.isWrittenToFiles, "core dumps go to a program here"))
+  func `a crash leaves no core dump, though the system wants one`() throws {
+    // The control: the system writes them, and a secret in memory is in them.
+    let marker = UUID().uuidString
+    let dump = try CoreDump.ofShell(in: desk.path("out"), holding: marker)
+    #expect(Data(dump).range(of: Data(marker.utf8)) != nil)
+
+    CoreDump.allow()
+    try desk.unlock()
+    let process = try desk.agentProcess()
+    #expect(try desk.served("ls").code == 0)
+    // The agent's current folder.
+    let before = CoreDump.names(in: "/")
+    kill(process, SIGSEGV)
+    while FileManager.default.fileExists(atPath: "/proc/\(process)/exe") { sched_yield() }
+    #expect(CoreDump.names(in: "/") == before)
+    try desk.unlock()
+  }
+
+  @Test func `no page that can be written is in swap or may go there`() throws {
+    try desk.unlock()
+    try #require(try desk.agentStatus()?["memoryLocked"] as? Bool == true, "the system limits locked memory")
+    let map = try String(contentsOfFile: "/proc/\(try desk.agentProcess())/smaps", encoding: .utf8)
+    var (mapping, kibibytes) = ("", 0)
+    for line in map.split(separator: "\n") {
+      let fields = line.split(separator: " ", omittingEmptySubsequences: true)
+      guard let name = fields.first, name.hasSuffix(":") else {
+        mapping = String(line)
+        continue
+      }
+      guard mapping.contains(" rw-p ") else { continue }
+      if name == "Swap:" { #expect(fields[1] == "0", "\(mapping)") }
+      if name == "Rss:" { kibibytes += Int(fields[1]) ?? 0 }
+      if name == "VmFlags:" { #expect(fields.contains("lo"), "\(mapping)") }
+    }
+    #expect(kibibytes > 1000)
+  }
+
   /// Opens the vault as the agent will, in a copy.
   private func secrets(of paths: [String]) throws -> [String: [UInt8]] {
     try desk.copy("vault", to: "copy")
@@ -80,6 +118,37 @@ final class AgentMemoryTests {
     try vault.close()
     secrets["content"] = Array("what is written in a file".utf8)
     return secrets
+  }
+}
+
+/// What the system writes of a program that crashes.
+private enum CoreDump {
+  static let isWrittenToFiles: Bool = {
+    let pattern = try? String(contentsOfFile: "/proc/sys/kernel/core_pattern", encoding: .utf8)
+    return pattern?.hasPrefix("core") ?? false
+  }()
+
+  static func names(in folder: String) -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).filter { $0.hasPrefix("core") }.sorted()
+  }
+
+  /// Lets this process and what it starts write them.
+  static func allow() {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+    limit.rlim_cur = limit.rlim_max
+    setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+  }
+
+  /// The dump of a shell that crashes in `folder`.
+  static func ofShell(in folder: String, holding text: String) throws -> [UInt8] {
+    let shell = Process()
+    shell.executableURL = URL(filePath: "/bin/sh")
+    shell.arguments = ["-c", "cd \"$1\" && ulimit -c unlimited && kill -SEGV $$", "sh", folder, text]
+    try shell.run()
+    shell.waitUntilExit()
+    let name = try #require(names(in: folder).first, "the control wrote no core dump")
+    return Array(try Data(contentsOf: URL(filePath: folder + "/" + name)))
   }
 }
 

@@ -31,12 +31,17 @@ import Testing
   @Test func `a request is taken as it was sent, in whatever pieces`() throws {
     var random = SeededGenerator(seed: 20_261_121)
     let arguments = ["put", "-", "", "ä ß", String(repeating: "long ", count: 9000)]
-    let bytes = message(.run(arguments: arguments, environment: ["HOME": "/h", "EMPTY": ""]))
+    let places = [
+      GivenPlace(path: "/dev/fd/9", index: 5, below: "/ä"), GivenPlace(path: "/dev/stdin", index: 0, below: ""),
+    ]
+    let command = AgentRequest.Command(
+      arguments: arguments, environment: ["HOME": "/h", "EMPTY": ""], hasTerminal: true, places: places)
+    let bytes = message(.run(command))
     for largest in [1, 7, 4096, 1 << 20] {
       let request = try #require(try take(bytes) { Int.random(in: 1...largest, using: &random) })
       #expect(request.folder == folder)
-      guard case .run(let taken, let environment) = request.body else { return #expect(Bool(false)) }
-      #expect(taken == arguments && environment == ["HOME": "/h", "EMPTY": ""])
+      guard case .run(let taken) = request.body else { return #expect(Bool(false)) }
+      #expect(taken == command)
     }
     let passcode = Array("a passcode".utf8).withUnsafeBytes { SecretBytes(copying: $0) }
     guard case .unlock(let taken)? = try take(message(.unlock(passcode)), pieces: { 3 })?.body else {
@@ -49,9 +54,28 @@ import Testing
     else { return #expect(Bool(false)) }
   }
 
+  @Test func `a command comes with the descriptors that it names, and no others`() {
+    func command(_ hasTerminal: Bool, _ indices: [UInt8]) -> AgentRequest.Command {
+      AgentRequest.Command(
+        arguments: [], environment: [:], hasTerminal: hasTerminal,
+        places: indices.map { GivenPlace(path: "\($0)", index: $0, below: "") })
+    }
+    func counts(_ command: AgentRequest.Command) -> [Int] { (0...30).filter { command.isWhole(with: $0) } }
+    #expect(counts(command(false, [])) == [4] && counts(command(true, [])) == [5])
+    #expect(counts(command(false, [0, 1, 2])) == [4] && counts(command(false, [4])) == [5])
+    #expect(counts(command(true, [4, 0])) == [5] && counts(command(true, [5, 6])) == [7])
+    // The folder's is for nothing else.
+    #expect(counts(command(false, [3])).isEmpty)
+  }
+
   @Test func `no bytes make the parser fail otherwise than it says`() throws {
     let seeds = [
-      message(.run(arguments: ["ls", "-l"], environment: ["A": "b"])), message(.stop),
+      message(
+        .run(
+          AgentRequest.Command(
+            arguments: ["ls", "-l"], environment: ["A": "b"], hasTerminal: false,
+            places: [GivenPlace(path: "/dev/fd/3", index: 4, below: "")]))),
+      message(.stop),
       message(.status(untilLocked: true)), message(.lock(immediately: false)),
       message(.unlock(SecretBytes(count: 12) { _ in })),
     ]

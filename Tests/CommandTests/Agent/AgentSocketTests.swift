@@ -93,13 +93,14 @@ import Testing
       AgentRequest(body, of: folder).message.withUnsafeBytes { Array($0) }
     }
     let whole = message(.stop, identity)
+    let listing = AgentRequest.Command(arguments: ["ls"], environment: [:], hasTerminal: false, places: [])
     let header = IncomingRequest.headerByteCount
     var hostile: [[UInt8]] = [
       Array("GET / HTTP/1.1\r\n\r\n".utf8), IncomingRequest.mark + [255, 255, 255, 255],
       IncomingRequest.mark + UInt32(AgentRequest.limit + 1).bigEndianBytes,
       IncomingRequest.mark + UInt32(0).bigEndianBytes, whole + [0],
       // A command without its descriptors.
-      message(.run(arguments: ["ls"], environment: [:]), identity),
+      message(.run(listing), identity),
     ]
     for kind: UInt8 in [0, 6, 255] {
       var changed = whole
@@ -124,7 +125,7 @@ import Testing
     let before = try openCount()
     let folder = try FileSystem().open(desk.path("run/coffer"), .directory)
     let name = URL(filePath: try desk.socketPath).lastPathComponent
-    for count in [1, 6, 8] {
+    for count in [1, AgentRequest.descriptorLimit + 1, LocalSocket.descriptorLimit] {
       let socket = try #require(try LocalSocket.connect(name, in: folder, path: desk.path("run/coffer")))
       let given = try (0..<count).map { _ in try FileSystem().open("/dev/null", .readOnly) }
       let request = AgentRequest(.stop, of: try FolderIdentity(at: desk.path("vault"))).message

@@ -112,6 +112,41 @@ import Testing
     try desk.unlock()
   }
 
+  @Test func `the passcode changes while the agent holds the vault, and it unlocks with the new one`() throws {
+    try desk.write("new", "staple battery horse\n")
+    try desk.unlock()
+    let process = try desk.agentProcess()
+    try desk.unserved(64, "--passcode-file", "passcode")
+    try desk.unserved(
+      77, "the passcode is wrong", "passcode", "--passcode-file", "new", "--new-passcode-file", "new")
+    #expect(
+      try desk.served(
+        "passcode", "--passcode-file", "passcode", "--new-passcode-file", "new", "--new-recovery-key-file", "recovery"
+      )
+      .errors.contains("the passcode is changed"))
+    #expect(try desk.served("ls").output == "kept\n")
+    try desk.served("lock", "--now")
+    try desk.unserved(77, "the passcode is wrong", "unlock", "--passcode-file", "passcode")
+    try desk.served("unlock", "--passcode-file", "new")
+    #expect(try desk.agentProcess() == process)
+    #expect(try desk.served("get", "/kept", "-").bytes == noise(200_000))
+
+    // Whoever forgot the passcode of a locked agent's vault gets in with the recovery key.
+    try desk.served("lock", "--now")
+    let recovered = try desk.served("recover", "--recovery-key-file", "recovery", "--new-passcode-file", "passcode")
+    #expect(recovered.errors.contains("agent") && recovered.errors.contains("ended"))
+    #expect(try desk.agentStatus() == nil)
+    #expect(try desk.done("ls").output == "kept\n")
+  }
+
+  @Test func `a running agent keeps its settings, and says so to whoever asks for others`() throws {
+    #expect(try !desk.unlock("--idle-lock", "20").errors.contains("settings"))
+    #expect(try !desk.unlock("--idle-lock", "20").errors.contains("settings"))
+    #expect(try !desk.unlock().errors.contains("settings"))
+    #expect(try desk.unlock("--grace", "3").errors.contains("keeps its settings: it locks after 20 minutes, with 10"))
+    #expect(try desk.agentStatus()?["graceSeconds"] as? Double == 10)
+  }
+
   @Test func `a wipe ends the agent, too, and leaves nothing`() throws {
     try desk.unlock()
     let outcome = try desk.run("coffer", ["wipe", "--yes"])
@@ -155,6 +190,22 @@ import Testing
     #expect(try desk.served("ls").output == "kept\n")
     #expect(desk.listing("home/.local/state/coffer/run").contains { $0.contains(".sock") })
     try desk.served("agent", "stop")
+  }
+
+  @Test func `a current folder that cannot be read is one to come from all the same`() throws {
+    try FileManager.default.createDirectory(
+      atPath: desk.path("closed"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    try desk.write("closed/file", [1, 2, 3])
+    try desk.unlock()
+    chmod(desk.path("closed"), 0o300)
+    // The superuser reads everything, unless it gives that up.
+    let plain = geteuid() == 0 ? "setpriv --bounding-set=-all --inh-caps=-all" : ""
+    let outcome = try desk.shell(
+      "cd closed && ! \(plain) ls && \(plain) coffer put file / && \(plain) coffer get /kept .")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    chmod(desk.path("closed"), 0o700)
+    #expect(try desk.served("cat", "/file").bytes == [1, 2, 3])
+    #expect(try desk.read("closed/kept") == noise(200_000))
   }
 
   @Test func `a passcode on standard input is no part of what is stored`() throws {

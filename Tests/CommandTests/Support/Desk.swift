@@ -93,6 +93,21 @@ final class Desk {
     return program.wait()
   }
 
+  /// Starts a line of bash, which finds the programs by their names.
+  func startShell(_ line: String) throws -> RunningProgram {
+    let before = environment["PATH"]
+    defer { environment["PATH"] = before }
+    environment["PATH"] = "\(RunningProgram.folder.path):/usr/bin:/bin"
+    return try start("/bin/bash", ["-c", line])
+  }
+
+  /// Runs a line of bash to its end.
+  func shell(_ line: String, input: [UInt8] = []) throws -> RunningProgram.Outcome {
+    let program = try startShell(line)
+    program.send(input)
+    return program.wait()
+  }
+
   /// Runs `coffer` with the passcode.
   func coffer(_ arguments: String..., input: [UInt8] = []) throws -> RunningProgram.Outcome {
     try run("coffer", arguments + ["--passcode-file", "passcode"], input: input)

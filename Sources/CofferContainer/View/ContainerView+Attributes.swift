@@ -1,0 +1,65 @@
+public import CofferFiles
+public import CofferSystem
+internal import CofferVault
+
+/// Attributes of files and folders, and the space that there is.
+extension ContainerView {
+  public func attributes(of number: InodeNumber) throws(ViewError) -> FileAttributes {
+    try perform(.reading, on: number) { try $0.attributes(of: number) }
+  }
+
+  /// Makes all changes in one step, and returns what is then.
+  public func setAttributes(_ changes: AttributeChanges, of number: InodeNumber) throws(ViewError) -> FileAttributes {
+    try perform(.writing, on: number) { try $0.setAttributes(changes, of: number) }
+  }
+
+  /// Takes from a file what gives whoever runs it another identity: the set-user-ID bit, the set-group-ID bit where its
+  /// group may run it (elsewhere that bit means a lock), and its capabilities.
+  public func dropPrivileges(of number: InodeNumber) throws(ViewError) {
+    try perform(.writing, on: number) { vault in
+      let found = try vault.attributes(of: number)
+      guard found.kind == .file else { return }
+      let bits = found.permissions & (found.permissions & 0o010 != 0 ? 0o6000 : 0o4000)
+      if bits != 0 { try vault.setAttributes(AttributeChanges(permissions: found.permissions & ~bits), of: number) }
+      let capabilities = Array("security.capability".utf8)
+      guard (try? vault.extendedAttribute(capabilities, of: number)) != nil else { return }
+      try vault.removeExtendedAttribute(capabilities, of: number)
+    }
+  }
+
+  /// Throws `noSuchAttribute`.
+  public func extendedAttribute(_ name: [UInt8], of number: InodeNumber) throws(ViewError) -> [UInt8] {
+    try Self.check(attribute: name)
+    return try perform(.reading, on: number) { try $0.extendedAttribute(name, of: number) }
+  }
+
+  public func extendedAttributeNames(of number: InodeNumber) throws(ViewError) -> [[UInt8]] {
+    try perform(.reading, on: number) { try $0.extendedAttributeNames(of: number) }
+  }
+
+  public func setExtendedAttribute(
+    _ name: [UInt8], of number: InodeNumber, to value: [UInt8], mode: AttributeMode
+  ) throws(ViewError) {
+    try Self.check(attribute: name)
+    try perform(.writing, on: number) { try $0.setExtendedAttribute(name, of: number, to: value, mode: mode) }
+  }
+
+  public func removeExtendedAttribute(_ name: [UInt8], of number: InodeNumber) throws(ViewError) {
+    try Self.check(attribute: name)
+    try perform(.writing, on: number) { try $0.removeExtendedAttribute(name, of: number) }
+  }
+
+  /// Names that the system itself would give a meaning to, such as access control lists, are not kept: nobody would
+  /// enforce them.
+  private static func check(attribute name: [UInt8]) throws(ViewError) {
+    if name.starts(with: Array("system.".utf8)) { throw .unsupported }
+  }
+
+  /// Room on the disk that the vault lies on.
+  public func space() throws(ViewError) -> FileSystemSpace {
+    try perform(.reading, on: root) { try $0.space() }
+  }
+
+  /// Makes names and attributes durable.
+  public func commitNames() throws(ViewError) { try perform(.reading, on: root) { try $0.commitNames() } }
+}

@@ -1,0 +1,110 @@
+public import CofferFiles
+internal import CofferVault
+
+/// Names and folders.
+extension ContainerView {
+  /// Throws `notFound`, `notADirectory` or `nameTooLong`.
+  public func lookup(_ name: [UInt8], in folder: InodeNumber) throws(ViewError) -> FileAttributes {
+    try Self.check(name)
+    return try perform(.reading, on: folder) { try $0.lookup(name, in: folder) }
+  }
+
+  /// Names behind a cookie, in portions; see ``Vault/readFolder(_:after:limit:withAttributes:)``.
+  public func readFolder(
+    _ folder: InodeNumber, after cookie: UInt64?, limit: Int, withAttributes: Bool
+  ) throws(ViewError) -> [FolderEntry] {
+    try perform(.reading, on: folder) {
+      try $0.readFolder(folder, after: cookie, limit: limit, withAttributes: withAttributes)
+    }
+  }
+
+  /// The folder that holds a folder; the view's root is its own.
+  public func parent(of folder: InodeNumber) throws(ViewError) -> InodeNumber {
+    if folder == root { return root }
+    return try perform(.reading, on: folder) { try $0.parent(of: folder) }
+  }
+
+  public func makeFolder(
+    _ name: [UInt8], in folder: InodeNumber, _ node: NewNode
+  ) throws(ViewError) -> FileAttributes {
+    try Self.check(name)
+    return try perform(.writing, on: folder) { try $0.makeFolder(name, in: folder, $0.inheriting(node, folder, true)) }
+  }
+
+  public func makeSymbolicLink(
+    _ name: [UInt8], in folder: InodeNumber, to target: [UInt8], _ node: NewNode
+  ) throws(ViewError) -> FileAttributes {
+    try Self.check(name)
+    return try perform(.writing, on: folder) {
+      try $0.makeSymbolicLink(name, in: folder, to: target, $0.inheriting(node, folder))
+    }
+  }
+
+  /// A file, a fifo or a socket's name, without opening it. Throws `notPermitted` for any other kind.
+  public func makeNode(
+    _ kind: NodeKind, _ name: [UInt8], in folder: InodeNumber, _ node: NewNode
+  ) throws(ViewError) -> FileAttributes {
+    try Self.check(name)
+    return try perform(.writing, on: folder) { vault in
+      let node = try vault.inheriting(node, folder)
+      switch kind {
+      case .file: return try vault.makeFile(name, in: folder, node)
+      case .fifo, .socket: return try vault.makeSpecial(kind, name, in: folder, node)
+      case .directory, .symbolicLink: throw ViewError.notPermitted
+      }
+    }
+  }
+
+  public func readLink(_ number: InodeNumber) throws(ViewError) -> [UInt8] {
+    try perform(.reading, on: number) { try $0.readLink(number) }
+  }
+
+  public func link(
+    _ number: InodeNumber, as name: [UInt8], in folder: InodeNumber
+  ) throws(ViewError) -> FileAttributes {
+    try Self.check(name)
+    return try perform(.writing, on: folder) { try $0.link(number, as: name, in: folder) }
+  }
+
+  public func unlink(_ name: [UInt8], in folder: InodeNumber) throws(ViewError) {
+    try Self.check(name)
+    try perform(.writing, on: folder) { try $0.unlink(name, in: folder) }
+  }
+
+  public func removeFolder(_ name: [UInt8], in folder: InodeNumber) throws(ViewError) {
+    try Self.check(name)
+    try perform(.writing, on: folder) { try $0.removeFolder(name, in: folder) }
+  }
+
+  /// What was written to the file that gets the name joins the vault before: a crash later finds the old content under
+  /// the name or the new one, and nothing between.
+  public func rename(
+    _ name: [UInt8], in folder: InodeNumber, to newName: [UInt8], in newFolder: InodeNumber, mode: RenameMode
+  ) throws(ViewError) {
+    try Self.check(name)
+    try Self.check(newName)
+    try permit(.writing, newFolder)
+    try perform(.writing, on: folder) { vault in
+      let moved = try vault.lookup(name, in: folder)
+      if moved.kind == .file { try vault.joinContent(of: moved.number) }
+      try vault.rename(name, in: folder, to: newName, in: newFolder, mode: mode)
+    }
+  }
+
+  private static func check(_ name: [UInt8]) throws(ViewError) {
+    if name.count > VaultPath.nameLimit { throw .nameTooLong }
+  }
+}
+
+extension Vault {
+  /// What a new node gets of its folder: of one with the set-group-ID bit the group, and a folder that bit, as BSD and
+  /// Linux have it.
+  func inheriting(_ node: NewNode, _ folder: InodeNumber, _ isFolder: Bool = false) throws(VaultError) -> NewNode {
+    let parent = try attributes(of: folder)
+    guard parent.permissions & 0o2000 != 0 else { return node }
+    var node = node
+    node.owner.group = parent.owner.group
+    if isFolder { node.permissions |= 0o2000 }
+    return node
+  }
+}

@@ -1,0 +1,105 @@
+public import CofferFiles
+internal import CofferPolicy
+internal import CofferSystem
+internal import CofferVault
+internal import Synchronization
+
+/// A part of a container's files, from one folder down, as one client sees it: a mount, later an app.
+///
+/// The client names files by number, and knows no number but those that the view gave it. Every operation passes one choke
+/// point, ``permit(_:_:)``, which also stands before each read and write of a file that is open already: once the view has
+/// ended, or policy took it away, nothing passes any more.
+public final class ContainerView: Sendable {
+  public enum Access: Sendable { case reading, writing }
+
+  /// The folder that the client sees as its root.
+  public let root: InodeNumber
+  public let isReadOnly: Bool
+
+  let container: Container
+  private let origin = ChangeOrigin()
+  private let ended = Atomic(false)
+  private let useCount = Atomic(0)
+
+  var vault: Vault { container.vault }
+
+  init(_ container: Container, root: InodeNumber, isReadOnly: Bool) {
+    self.container = container
+    self.root = root
+    self.isReadOnly = isReadOnly || container.isReadOnly
+  }
+
+  /// Rises with what the client does: tells an agent that somebody is at work.
+  public var uses: Int { useCount.load(ordering: .relaxed) }
+
+  /// Nothing passes any more, through open files either.
+  public func end() { ended.store(true, ordering: .sequentiallyConsistent) }
+
+  /// **The choke point.** Throws `ended`, and `readOnly` for a change where only reading is allowed.
+  func permit(_ access: Access, _ number: InodeNumber) throws(ViewError) {
+    if ended.load(ordering: .acquiring) { throw ViewError.ended }
+    if access == .writing, isReadOnly { throw ViewError.readOnly }
+    useCount.wrappingAdd(1, ordering: .relaxed)
+  }
+
+  /// Runs `body`, permitted, as this view's own; with this module's failures.
+  func perform<Result>(
+    _ access: Access, on number: InodeNumber, _ body: (Vault) throws -> Result
+  ) throws(ViewError) -> Result {
+    try permit(access, number)
+    do {
+      return try origin.perform { try body(vault) }
+    } catch {
+      throw ViewError(wrapping: error)
+    }
+  }
+
+  /// Calls `observer` with what others change, on their threads, until the observation goes.
+  public func observeChanges(_ observer: @escaping @Sendable ([ViewChange]) -> Void) -> ContainerObservation {
+    ContainerObservation(
+      vault.observeChanges(except: origin) { changes in
+        observer(
+          changes.map { change in
+            switch change {
+            case .name(let name, let folder): .name(name, in: folder)
+            case .attributes(let number): .attributes(of: number)
+            case .content(let number): .content(of: number)
+            }
+          })
+      })
+  }
+
+  /// Calls `body` when the content of locked classes is about to go, and when it has gone, on the thread that locks: what
+  /// the client has in memory of it goes too.
+  public func observeLocking(_ body: @escaping @Sendable () -> Void) -> ContainerObservation {
+    container.observe { event in if event != .didBecomeAvailable { body() } }
+  }
+
+  /// Makes everything durable that was written so far.
+  public func commitAll() throws { try container.commit() }
+
+  /// The calling thread works for a view: it must not wait until another has heard of its change.
+  public static var isWorkingHere: Bool { ChangeOrigin.isObserver }
+}
+
+/// What somebody else changed, for a client that remembers what it was told.
+public enum ViewChange: Sendable, Hashable {
+  case name([UInt8], in: InodeNumber)
+  case attributes(of: InodeNumber)
+  case content(of: InodeNumber)
+}
+
+extension Container {
+  /// Opens the folder at `path` as a view. Asks the gate for `mount`.
+  public func view(of path: VaultPath, isReadOnly: Bool) throws -> ContainerView {
+    try checkMount()
+    return try ContainerError.catching {
+      let attributes = try vault.attributes(at: path)
+      guard attributes.kind == .directory else { throw VaultError.notADirectory }
+      return ContainerView(self, root: attributes.number, isReadOnly: isReadOnly)
+    }
+  }
+
+  /// Whether the owner may mount the vault, as policy stands; throws the refusal.
+  public func checkMount() throws { try gate.check(.owner, .mount, file: nil) }
+}

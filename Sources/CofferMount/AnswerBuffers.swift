@@ -1,0 +1,44 @@
+internal import CofferSystem
+internal import Synchronization
+
+/// Buffers for content on its way to the kernel. They are kept, because a new one costs more than what it is filled with,
+/// and hold plaintext, so that a lock overwrites them.
+final class AnswerBuffers: Sendable {
+  /// As much as one request can ask for.
+  static let size = 1 << 20
+
+  private struct State {
+    nonisolated(unsafe) var idle: [UnsafeMutableRawBufferPointer] = []
+    /// Rises with each overwriting.
+    var age = 0
+  }
+
+  private let state = Mutex(State())
+
+  deinit {
+    overwriteAll()
+    for buffer in state.withLock({ $0.idle }) { buffer.deallocate() }
+  }
+
+  func with<Result>(_ count: Int, _ body: (UnsafeMutableRawBufferPointer) throws -> Result) rethrows -> Result {
+    let (found, age) = state.withLock { ($0.idle.popLast(), $0.age) }
+    let buffer = found ?? .allocate(byteCount: Self.size, alignment: 4096)
+    defer {
+      let isStale = state.withLock { $0.age } != age
+      if isStale { overwrite(buffer) }
+      state.withLock { $0.idle.append(buffer) }
+    }
+    return try body(UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(count, Self.size)]))
+  }
+
+  /// Nothing of what was read stays in the buffers: those in use follow when they come back.
+  func overwriteAll() {
+    let idle = state.withLock { state in
+      state.age += 1
+      defer { state.idle = [] }
+      return state.idle
+    }
+    for buffer in idle { overwrite(buffer) }
+    state.withLock { $0.idle += idle }
+  }
+}

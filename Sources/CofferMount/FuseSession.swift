@@ -1,0 +1,99 @@
+internal import CFuse3
+internal import CofferFiles
+internal import Foundation
+internal import Glibc
+
+/// What the kernel is to forget, in its own numbers.
+enum KernelChange: Hashable, Sendable {
+  case name([UInt8], in: fuse_ino_t)
+  case attributes(fuse_ino_t)
+  case content(fuse_ino_t)
+}
+
+/// The library's session, from its making to its end.
+final class FuseSession: Sendable {
+  private let condition = NSCondition()
+  // Under `condition`.
+  /// Set before the threads start, and nil again when the last has ended.
+  private nonisolated(unsafe) var pointer: OpaquePointer?
+  /// Threads that tell the kernel something: the session outlives them.
+  private nonisolated(unsafe) var userCount = 0
+
+  /// - Parameter server: what requests are answered by; it must outlive the session.
+  func make(_ arguments: [String], _ operations: fuse_lowlevel_ops, for server: MountServer) throws(MountError) {
+    // It would write paths to standard error.
+    fuse_set_log_func { _, _, _ in }
+    let texts = arguments.map { strdup($0) }
+    defer { for text in texts { free(text) } }
+    var pointers = texts + [nil]
+    let count = CInt(texts.count)
+    let made = pointers.withUnsafeMutableBufferPointer { pointers -> OpaquePointer? in
+      var list = fuse_args(argc: count, argv: pointers.baseAddress, allocated: 0)
+      var operations = operations
+      let made = fuse_session_new(
+        &list, &operations, MemoryLayout<fuse_lowlevel_ops>.size, Unmanaged.passUnretained(server).toOpaque())
+      fuse_opt_free_args(&list)
+      return made
+    }
+    guard let made else { throw .failed }
+    condition.withLock { pointer = made }
+  }
+
+  func mount(at place: String) throws(MountError) {
+    guard let session = condition.withLock({ pointer }) else { throw .failed }
+    if fuse_session_mount(session, place) == 0 {
+      var channel = KernelChannel.operations
+      if fuse_session_custom_io(session, &channel, fuse_session_fd(session)) == 0 { return }
+    }
+    destroy()
+    if access("/dev/fuse", R_OK | W_OK) != 0 { throw .noDevice }
+    throw access("/usr/bin/fusermount3", X_OK) == 0 ? .failed : .noHelper
+  }
+
+  /// Answers requests until the mount ends.
+  func serve() {
+    guard let session = condition.withLock({ pointer }), let configuration = fuse_loop_cfg_create() else { return }
+    fuse_loop_cfg_set_clone_fd(configuration, 1)
+    let threads = UInt32(max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2))
+    fuse_loop_cfg_set_max_threads(configuration, threads)
+    fuse_loop_cfg_set_idle_threads(configuration, threads)
+    _ = coffer_fuse_loop(session, configuration)
+    fuse_loop_cfg_destroy(configuration)
+  }
+
+  func destroy() {
+    condition.lock()
+    while userCount > 0 { condition.wait() }
+    let session = pointer
+    pointer = nil
+    condition.unlock()
+    guard let session else { return }
+    fuse_session_unmount(session)
+    fuse_session_destroy(session)
+  }
+
+  /// Tells the kernel; what it does not know is no failure. **Never from a thread that answers a request**: the kernel may
+  /// wait for that answer first.
+  func tell(_ change: KernelChange) {
+    condition.lock()
+    let session = pointer
+    if session != nil { userCount += 1 }
+    condition.unlock()
+    guard let session else { return }
+    defer {
+      condition.withLock {
+        userCount -= 1
+        condition.broadcast()
+      }
+    }
+    switch change {
+    case .name(let name, let folder):
+      name.withUnsafeBytes { bytes in
+        _ = fuse_lowlevel_notify_inval_entry(
+          session, folder, bytes.bindMemory(to: CChar.self).baseAddress, bytes.count)
+      }
+    case .attributes(let number): fuse_lowlevel_notify_inval_inode(session, number, -1, 0)
+    case .content(let number): fuse_lowlevel_notify_inval_inode(session, number, 0, 0)
+    }
+  }
+}

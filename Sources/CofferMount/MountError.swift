@@ -1,0 +1,28 @@
+/// Why a mount could not be made or ended. Its description says what to do, and names no file.
+public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// /dev/fuse cannot be opened.
+  case noDevice
+  /// fusermount3 is not installed, and the process may not mount by itself.
+  case noHelper
+  /// The library or the kernel refused, and has said nothing of use.
+  case failed
+  case busy
+  case notMounted
+  /// Something else is mounted there.
+  case foreign
+
+  public var description: String {
+    switch self {
+    case .noDevice:
+      "this system has no /dev/fuse, or it may not be opened; load it with: modprobe fuse (in a container: pass the "
+        + "device in)"
+    case .noHelper: "fusermount3 is not installed; on Debian: apt install fuse3"
+    case .failed:
+      "the system refused the mount; is the folder yours, and does /etc/fuse.conf have user_allow_other where others "
+        + "shall see it?"
+    case .busy: "programs use files in it; close them, or use --force"
+    case .notMounted: "no vault is mounted there"
+    case .foreign: "what is mounted there is no vault"
+    }
+  }
+}

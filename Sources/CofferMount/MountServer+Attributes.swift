@@ -1,0 +1,141 @@
+internal import CFuse3
+internal import CofferContainer
+internal import CofferFiles
+internal import CofferSystem
+internal import Glibc
+
+/// What the kernel asks of attributes.
+extension MountServer {
+  static func setAttributeOperations(_ operations: inout fuse_lowlevel_ops) {
+    operations.getattr = { request, number, _ in
+      Request.answer(request) { request, server in
+        request.reply(try server.view.attributes(of: server.number(number)))
+      }
+    }
+    operations.setattr = { request, number, values, mask, info in
+      Request.answer(request) { request, server in
+        let number = server.number(number)
+        // The size first: where it cannot be, nothing else is.
+        if mask & FUSE_SET_ATTR_SIZE != 0 {
+          let size = UInt64(clamping: values!.pointee.st_size)
+          try server.dropPrivileges(of: number, for: request)
+          if let file = OpenNode.file(info) {
+            try file.truncate(to: size)
+          } else {
+            let file = try server.view.open(number, .writing)
+            try file.truncate(to: size)
+            try file.close()
+          }
+        }
+        let changes = AttributeChanges(values!.pointee, mask)
+        if changes.user != nil || changes.group != nil { try server.dropPrivileges(of: number) }
+        request.reply(
+          changes.isEmpty
+            ? try server.view.attributes(of: number) : try server.view.setAttributes(changes, of: number))
+      }
+    }
+    operations.statfs = { request, _ in
+      Request.answer(request) { request, server in
+        let space = try server.view.space()
+        var found = statvfs()
+        found.f_bsize = UInt(space.blockSize)
+        found.f_frsize = UInt(space.blockSize)
+        found.f_blocks = fsblkcnt_t(space.blocks)
+        found.f_bfree = fsblkcnt_t(space.freeBlocks)
+        found.f_bavail = fsblkcnt_t(space.availableBlocks)
+        found.f_files = fsfilcnt_t(space.files)
+        found.f_ffree = fsfilcnt_t(space.freeFiles)
+        found.f_favail = fsfilcnt_t(space.freeFiles)
+        found.f_namemax = UInt(VaultPath.nameLimit)
+        fuse_reply_statfs(request.handle, &found)
+      }
+    }
+    setExtendedAttributeOperations(&operations)
+  }
+
+  private static func setExtendedAttributeOperations(_ operations: inout fuse_lowlevel_ops) {
+    operations.getxattr = { request, number, name, room in
+      Request.answer(request) { request, server in
+        request.reply(try server.view.extendedAttribute(Array(name!), of: server.number(number)), room: room)
+      }
+    }
+    operations.listxattr = { request, number, room in
+      Request.answer(request) { request, server in
+        let names = try server.view.extendedAttributeNames(of: server.number(number))
+        request.reply(names.flatMap { $0 + [0] }, room: room)
+      }
+    }
+    operations.setxattr = { request, number, name, value, count, flags in
+      Request.answer(request) { request, server in
+        let mode: AttributeMode
+        switch flags {
+        case 0: mode = .createOrReplace
+        case 1: mode = .create  // XATTR_CREATE
+        case 2: mode = .replace  // XATTR_REPLACE
+        default: return request.fail(EINVAL)
+        }
+        let bytes = Array(UnsafeRawBufferPointer(start: value, count: count))
+        try server.view.setExtendedAttribute(Array(name!), of: server.number(number), to: bytes, mode: mode)
+        request.done()
+      }
+    }
+    operations.removexattr = { request, number, name in
+      Request.answer(request) { request, server in
+        try server.view.removeExtendedAttribute(Array(name!), of: server.number(number))
+        request.done()
+      }
+    }
+  }
+}
+
+extension MountServer {
+  /// After a change of content by anyone but root: its set-user-ID bits go, as write(2) has it.
+  func dropPrivileges(of number: InodeNumber, for request: Request) throws {
+    if request.owner.user != 0 { try dropPrivileges(of: number) }
+  }
+
+  /// Where the kernel does not do so by itself.
+  fileprivate func dropPrivileges(of number: InodeNumber) throws {
+    if handshake.isTaken { try view.dropPrivileges(of: number) }
+  }
+}
+
+extension Request {
+  func reply(_ attributes: FileAttributes) {
+    var value = stat(attributes)
+    fuse_reply_attr(handle, &value, MountServer.keepingTime)
+  }
+
+  /// The bytes, or how many there are where the caller has no room (listxattr(2)).
+  fileprivate func reply(_ bytes: [UInt8], room: Int) {
+    if room == 0 {
+      fuse_reply_xattr(handle, bytes.count)
+    } else if bytes.count > room {
+      fail(ERANGE)
+    } else {
+      bytes.withUnsafeBytes { bytes in
+        _ = fuse_reply_buf(handle, bytes.bindMemory(to: CChar.self).baseAddress, bytes.count)
+      }
+    }
+  }
+}
+
+extension AttributeChanges {
+  fileprivate init(_ values: stat, _ mask: CInt) {
+    func has(_ flag: CInt) -> Bool { mask & flag != 0 }
+    self.init()
+    if has(FUSE_SET_ATTR_MODE) { permissions = UInt16(values.st_mode & 0o7777) }
+    if has(FUSE_SET_ATTR_UID) { user = values.st_uid }
+    if has(FUSE_SET_ATTR_GID) { group = values.st_gid }
+    if has(FUSE_SET_ATTR_ATIME_NOW) {
+      accessed = .now
+    } else if has(FUSE_SET_ATTR_ATIME) {
+      accessed = .at(Timestamp(values.st_atim))
+    }
+    if has(FUSE_SET_ATTR_MTIME_NOW) {
+      modified = .now
+    } else if has(FUSE_SET_ATTR_MTIME) {
+      modified = .at(Timestamp(values.st_mtim))
+    }
+  }
+}

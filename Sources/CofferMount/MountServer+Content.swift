@@ -1,0 +1,154 @@
+internal import CFuse3
+internal import CofferContainer
+internal import CofferFiles
+internal import CofferSystem
+internal import Glibc
+
+/// What the kernel asks of content.
+extension MountServer {
+  static func setContentOperations(_ operations: inout fuse_lowlevel_ops) {
+    operations.create = { request, folder, name, mode, info in
+      Request.answer(request) { request, server in
+        let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
+        let (attributes, file) = try server.view.createFile(Array(name!), in: server.number(folder), node)
+        server.didOpen(attributes.number)
+        server.didName(attributes.number, Array(name!), in: server.number(folder))
+        var entry = server.entry(attributes)
+        OpenNode.keep(file, in: &info!.pointee)
+        info!.pointee.keep_cache = 1
+        // The caller is gone: nobody will release it.
+        if fuse_reply_create(request.handle, &entry, info) == -ENOENT { try OpenNode.giveBack(info)?.close() }
+      }
+    }
+    operations.open = { request, number, info in
+      Request.answer(request) { request, server in
+        let number = server.number(number)
+        let flags = info!.pointee.flags
+        // For writing, reading too: the kernel fills the pages that it keeps.
+        let isWriting = flags & O_ACCMODE != O_RDONLY
+        let file = try server.view.open(number, isWriting ? .writing : .reading)
+        if flags & O_TRUNC != 0 {
+          try server.dropPrivileges(of: number, for: request)
+          try file.truncate(to: 0)
+        }
+        server.didOpen(number)
+        OpenNode.keep(file, in: &info!.pointee)
+        info!.pointee.keep_cache = 1
+        if fuse_reply_open(request.handle, info) == -ENOENT { try OpenNode.giveBack(info)?.close() }
+      }
+    }
+    operations.release = { request, _, info in
+      Request.answer(request) { request, _ in
+        try OpenNode.giveBack(info)?.close()
+        request.done()
+      }
+    }
+    operations.read = { request, _, count, offset, info in
+      Request.answer(request) { request, server in
+        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        try server.buffers.with(count) { buffer in
+          let found = try file.read(at: UInt64(offset), into: buffer)
+          fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, found)
+        }
+      }
+    }
+    operations.write = { request, number, bytes, count, offset, info in
+      Request.answer(request) { request, server in
+        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        // What comes from the kernel's pages was written before, to a file without such bits.
+        if info?.pointee.writepage == 0 { try server.dropPrivileges(of: server.number(number), for: request) }
+        // The library keeps its buffer for requests to come: no plaintext stays in it.
+        defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
+        try file.write(UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(offset))
+        fuse_reply_write(request.handle, count)
+      }
+    }
+    operations.fsync = { request, _, _, info in
+      Request.answer(request) { request, _ in
+        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        try file.sync()
+        request.done()
+      }
+    }
+    setRangeOperations(&operations)
+  }
+
+  private static func setRangeOperations(_ operations: inout fuse_lowlevel_ops) {
+    operations.fallocate = { request, _, mode, offset, count, info in
+      Request.answer(request) { request, server in
+        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        guard offset >= 0, count > 0 else { return request.fail(EINVAL) }
+        let (end, overflows) = UInt64(offset).addingReportingOverflow(UInt64(count))
+        guard !overflows, end <= UInt64(Int64.max) else { return request.fail(EFBIG) }
+        try server.dropPrivileges(of: file.number, for: request)
+        try server.allocate(UInt64(offset)..<end, mode, of: file)
+        request.done()
+      }
+    }
+    operations.lseek = { request, _, offset, whence, info in
+      Request.answer(request) { request, _ in
+        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        guard offset >= 0 else { return request.fail(ENXIO) }
+        let found: UInt64
+        switch whence {
+        case SEEK_DATA: found = try file.nextData(from: UInt64(offset))
+        case SEEK_HOLE: found = try file.nextHole(from: UInt64(offset))
+        default: return request.fail(EINVAL)
+        }
+        fuse_reply_lseek(request.handle, off_t(found))
+      }
+    }
+    operations.copy_file_range = { request, _, from, input, _, to, output, count, _ in
+      Request.answer(request) { request, server in
+        guard let source = OpenNode.file(input), let target = OpenNode.file(output) else {
+          return request.fail(EBADF)
+        }
+        try server.dropPrivileges(of: target.number, for: request)
+        let copied = try server.copy(
+          min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
+        fuse_reply_write(request.handle, copied)
+      }
+    }
+  }
+
+  /// Bytes that one copy_file_range(2) does at most; the caller asks for the rest.
+  private static let copyLimit = 64 << 20
+
+  private func copy(
+    _ count: Int, from source: ViewFile, _ from: UInt64, to target: ViewFile, _ to: UInt64
+  ) throws -> Int {
+    try buffers.with(min(count, AnswerBuffers.size)) { buffer in
+      var done = 0
+      while done < count {
+        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, count - done)])
+        let found = try source.read(at: from + UInt64(done), into: piece)
+        if found == 0 { break }
+        try target.write(UnsafeRawBufferPointer(rebasing: piece[..<found]), at: to + UInt64(done))
+        done += found
+      }
+      return done
+    }
+  }
+
+  /// fallocate(2). Room cannot be set aside where changes never go over what is stored, so it is only asked for; a range
+  /// cannot be taken out of a file, nor put in.
+  private func allocate(_ range: Range<UInt64>, _ mode: CInt, of file: ViewFile) throws {
+    let keepsSize = mode & FALLOC_FL_KEEP_SIZE != 0
+    switch mode & ~FALLOC_FL_KEEP_SIZE {
+    case FALLOC_FL_PUNCH_HOLE where keepsSize:
+      try file.punchHole(range)
+    case FALLOC_FL_ZERO_RANGE:
+      try file.punchHole(range)
+      if !keepsSize { try extend(file, to: range.upperBound) }
+    case 0:
+      let space = try view.space()
+      guard UInt64(range.count) / space.blockSize <= space.availableBlocks else { throw ViewError.full }
+      if !keepsSize { try extend(file, to: range.upperBound) }
+    default: throw ViewError.unsupported
+    }
+  }
+
+  private func extend(_ file: ViewFile, to end: UInt64) throws {
+    if try file.attributes().byteCount < end { try file.truncate(to: end) }
+  }
+}

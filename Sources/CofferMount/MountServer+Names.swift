@@ -1,0 +1,90 @@
+internal import CFuse3
+internal import CofferContainer
+internal import CofferFiles
+internal import Glibc
+
+/// What the kernel asks of names.
+extension MountServer {
+  static func setNameOperations(_ operations: inout fuse_lowlevel_ops) {
+    operations.lookup = { request, folder, name in
+      Request.answer(request) { request, server in
+        do {
+          let (name, folder) = (Array(name!), server.number(folder))
+          let found = try server.view.lookup(name, in: folder)
+          server.didName(found.number, name, in: folder)
+          var entry = server.entry(found)
+          fuse_reply_entry(request.handle, &entry)
+        } catch let error as ViewError where error == .notFound {
+          var entry = MountServer.missing
+          fuse_reply_entry(request.handle, &entry)
+        }
+      }
+    }
+    operations.mkdir = { request, folder, name, mode in
+      Request.answer(request) { request, server in
+        let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
+        var entry = server.entry(try server.view.makeFolder(Array(name!), in: server.number(folder), node))
+        fuse_reply_entry(request.handle, &entry)
+      }
+    }
+    operations.mknod = { request, folder, name, mode, _ in
+      Request.answer(request) { request, server in
+        guard let kind = NodeKind(mode: mode) else { return request.fail(EPERM) }
+        let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
+        let made = try server.view.makeNode(kind, Array(name!), in: server.number(folder), node)
+        server.didName(made.number, Array(name!), in: server.number(folder))
+        var entry = server.entry(made)
+        fuse_reply_entry(request.handle, &entry)
+      }
+    }
+    operations.symlink = { request, target, folder, name in
+      Request.answer(request) { request, server in
+        let node = NewNode(permissions: 0o777, owner: request.owner)
+        var entry = server.entry(
+          try server.view.makeSymbolicLink(Array(name!), in: server.number(folder), to: Array(target!), node))
+        fuse_reply_entry(request.handle, &entry)
+      }
+    }
+    operations.link = { request, number, folder, name in
+      Request.answer(request) { request, server in
+        var entry = server.entry(
+          try server.view.link(server.number(number), as: Array(name!), in: server.number(folder)))
+        fuse_reply_entry(request.handle, &entry)
+      }
+    }
+    operations.readlink = { request, number in
+      Request.answer(request) { request, server in
+        let target = try server.view.readLink(server.number(number))
+        (target + [0]).withUnsafeBytes { bytes in
+          _ = fuse_reply_readlink(request.handle, bytes.bindMemory(to: CChar.self).baseAddress)
+        }
+      }
+    }
+    operations.unlink = { request, folder, name in
+      Request.answer(request) { request, server in
+        try server.view.unlink(Array(name!), in: server.number(folder))
+        request.done()
+      }
+    }
+    operations.rmdir = { request, folder, name in
+      Request.answer(request) { request, server in
+        try server.view.removeFolder(Array(name!), in: server.number(folder))
+        request.done()
+      }
+    }
+    operations.rename = { request, folder, name, newFolder, newName, flags in
+      Request.answer(request) { request, server in
+        let mode: RenameMode
+        switch flags {
+        case 0: mode = .replace
+        case UInt32(RENAME_NOREPLACE): mode = .refuse
+        case UInt32(RENAME_EXCHANGE): mode = .exchange
+        default: return request.fail(EINVAL)
+        }
+        try server.view.rename(
+          Array(name!), in: server.number(folder), to: Array(newName!), in: server.number(newFolder), mode: mode)
+        request.done()
+      }
+    }
+  }
+}

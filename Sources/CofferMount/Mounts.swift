@@ -1,0 +1,85 @@
+internal import CFuse3
+internal import Foundation
+internal import Glibc
+
+/// What is mounted on this system, as far as it concerns vaults.
+public enum Mounts {
+  /// Whether a vault is mounted at a canonical path; `false` also where another file system is.
+  public static func isVault(at place: String) -> Bool { kind(at: place) == "fuse.coffer" }
+
+  /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
+  static func setReadAhead(at place: String) {
+    guard geteuid() == 0, let device = entry(at: place)?.device else { return }
+    try? "1024".write(toFile: "/sys/class/bdi/\(device)/read_ahead_kb", atomically: false, encoding: .utf8)
+  }
+
+  /// Whether the server of a mount at a canonical path is gone: nothing there can be looked at.
+  public static func isDead(at place: String) -> Bool {
+    var found = stat()
+    return lstat(place, &found) != 0 && errno == ENOTCONN && isVault(at: place)
+  }
+
+  /// The path of a file without links, `.` and `..`; nil where it cannot be reached.
+  public static func canonicalPath(_ path: String) -> String? {
+    guard let found = realpath(path, nil) else { return nil }
+    defer { free(found) }
+    return String(cString: found)
+  }
+
+  /// The type of the file system that is mounted at `place` last; nil where none is. A mount whose server is gone is
+  /// listed as any other.
+  static func kind(at place: String) -> String? { entry(at: place)?.kind }
+
+  private static func entry(at place: String) -> (kind: String, device: String)? {
+    guard let text = try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8) else { return nil }
+    var found: (kind: String, device: String)?
+    for line in text.split(separator: "\n") {
+      // proc_pid_mountinfo(5): the third field is the device, the fifth the mount point, and behind a dash is the type.
+      let fields = line.split(separator: " ")
+      guard fields.count > 6, unescaped(fields[4]) == place, let dash = fields.firstIndex(of: "-"),
+        dash + 1 < fields.count
+      else { continue }
+      found = (String(fields[dash + 1]), String(fields[2]))
+    }
+    return found
+  }
+
+  /// Ends a mount of a vault, also one whose server is gone.
+  ///
+  /// - Parameter isLazy: takes it out of the tree now, whoever uses it.
+  public static func unmount(_ place: String, isLazy: Bool) throws(MountError) {
+    switch kind(at: place) {
+    case nil: throw .notMounted
+    case "fuse.coffer": break
+    default: throw .foreign
+    }
+    if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
+    if errno == EBUSY { throw .busy }
+    // An ordinary user ends mounts through the helper.
+    let helper = Process()
+    helper.executableURL = URL(filePath: "/usr/bin/fusermount3")
+    helper.arguments = ["-u", "-q"] + (isLazy ? ["-z"] : []) + ["--", place]
+    helper.standardError = FileHandle.nullDevice
+    do { try helper.run() } catch { throw .noHelper }
+    helper.waitUntilExit()
+    if helper.terminationStatus == 0 { return }
+    throw kind(at: place) == nil ? .notMounted : .busy
+  }
+
+  /// Spaces, tabs, line breaks and backslashes stand as three octal digits.
+  private static func unescaped(_ text: Substring) -> String {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      if byte == UInt8(ascii: "\\"), rest.count >= 3,
+        let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)
+      {
+        bytes.append(code)
+        rest = rest.dropFirst(3)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,28 @@
+#if canImport(Glibc)
+  internal import Glibc
+#elseif canImport(Darwin)
+  internal import Darwin
+#endif
+
+/// The room on a file system: statvfs(3).
+public struct FileSystemSpace: Sendable {
+  /// Bytes in a block, which the counts are in.
+  public let blockSize: UInt64
+  public let blocks: UInt64
+  public let freeBlocks: UInt64
+  /// Those of them that a user without privileges may take.
+  public let availableBlocks: UInt64
+  public let files: UInt64
+  public let freeFiles: UInt64
+}
+
+extension OwnedDescriptor {
+  /// The room on the file system that the file lies on.
+  public func space() throws(SystemError) -> FileSystemSpace {
+    var found = statvfs()
+    guard fstatvfs(number, &found) == 0 else { throw .last("fstatvfs") }
+    return FileSystemSpace(
+      blockSize: UInt64(found.f_frsize), blocks: UInt64(found.f_blocks), freeBlocks: UInt64(found.f_bfree),
+      availableBlocks: UInt64(found.f_bavail), files: UInt64(found.f_files), freeFiles: UInt64(found.f_ffree))
+  }
+}

@@ -1,0 +1,89 @@
+#if canImport(CofferMount)
+  internal import CofferContainer
+  internal import CofferFiles
+  internal import CofferMount
+  internal import Synchronization
+
+  /// The mounts of the vault that the agent holds.
+  final class HeldMounts: Sendable {
+    private let container: Container
+    private let state = Mutex(State())
+
+    private struct State {
+      var servers: [MountServer] = []
+      /// Uses of mounts that have ended.
+      var formerUses = 0
+      var isEnding = false
+    }
+
+    init(_ container: Container) { self.container = container }
+
+    /// Canonical paths of the mount points.
+    var places: [String] { state.withLock { $0.servers.map(\.place) } }
+
+    /// Rises while programs use the mounts.
+    var uses: Int { state.withLock { state in state.servers.reduce(state.formerUses) { $0 + $1.view.uses } } }
+
+    /// Mounts the folder at `path` on `place`, a canonical path; returns when it is live.
+    func mount(_ path: VaultPath, at place: String, isReadOnly: Bool, allowsOthers: Bool) throws -> MountServer {
+      let view = try container.view(of: path, isReadOnly: isReadOnly)
+      let server = try MountServer.mount(view, at: place, allowsOthers: allowsOthers) { [weak self] server in
+        self?.forget(server)
+      }
+      let isTooLate = state.withLock { state in
+        if !state.isEnding { state.servers.append(server) }
+        return state.isEnding
+      }
+      if isTooLate {
+        try? server.end(isForced: true)
+        throw MountError.failed
+      }
+      // It may have ended before it was kept.
+      if server.hasEnded { forget(server) }
+      return server
+    }
+
+    /// The mount at a canonical path; nil where there is none of this vault.
+    func server(at place: String) -> MountServer? { state.withLock { $0.servers.last { $0.place == place } } }
+
+    private func forget(_ server: MountServer) {
+      state.withLock { state in
+        guard let position = state.servers.firstIndex(where: { $0 === server }) else { return }
+        state.servers.remove(at: position)
+        state.formerUses += server.view.uses
+      }
+    }
+
+    /// Ends all mounts where policy does not allow them any more.
+    func recheck() {
+      if places.isEmpty { return }
+      do { try container.checkMount() } catch { endAll() }
+    }
+
+    /// Brings what programs wrote into the vault, and ends all mounts, whoever uses them. No more can be made where the
+    /// vault is given back.
+    func endAll(forGood: Bool = false) {
+      let servers = state.withLock { state in
+        if forGood { state.isEnding = true }
+        return state.servers
+      }
+      for server in servers {
+        try? server.end(isForced: true)
+        forget(server)
+      }
+    }
+  }
+#else
+  internal import CofferContainer
+
+  /// There are no mounts on this system.
+  final class HeldMounts: Sendable {
+    let places: [String] = []
+    let uses = 0
+
+    init(_ container: Container) {}
+
+    func recheck() {}
+    func endAll(forGood: Bool = false) {}
+  }
+#endif

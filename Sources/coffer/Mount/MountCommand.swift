@@ -1,0 +1,129 @@
+#if canImport(CofferMount)
+  internal import ArgumentParser
+  internal import CofferContainer
+  internal import CofferFiles
+  internal import CofferMount
+  internal import CofferSystem
+
+  struct MountCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "mount", abstract: "Shows the vault as a folder in which every program works.",
+      discussion: """
+        Examples:
+          coffer mount ~/Files
+          coffer mount --folder /reports --read-only ~/Reports
+
+        The agent serves the folder, and is started where there is none. When this returns, programs can use it. What they
+        write is in the vault when they have closed the file, and durable when they have synced it, or a few seconds later.
+        While the vault is locked, content of class complete cannot be read there either. It ends with coffer unmount, with
+        the agent, or when a company's policy takes the right away.
+        """)
+
+    @OptionGroup var options: GlobalOptions
+    @OptionGroup var settings: AgentSettings
+
+    @Argument(help: ArgumentHelp("An empty folder.", valueName: "dir"))
+    var directory: String
+
+    @Option(help: ArgumentHelp("The vault's folder to show.", valueName: "path"))
+    var folder = "/"
+
+    @Flag(help: "Nothing can be changed there.")
+    var readOnly = false
+
+    @Flag(help: "Let other users in, as far as the files' permissions do.")
+    var allowOther = false
+
+    @Flag(help: "Stay until the mount has ended; an interrupt ends it.")
+    var foreground = false
+
+    private struct Answer: Encodable { let mounted: String }
+
+    func run() throws {
+      guard let mounts = Session.present.mounts else { return try runWithNewAgent() }
+      let point = try MountPoint(directory)
+      try point.requireEmpty(options)
+      let server: MountServer
+      do {
+        server = try mounts.mount(
+          VaultPath(argument: folder), at: point.path, isReadOnly: readOnly, allowsOthers: allowOther)
+      } catch let error as MountError {
+        throw Failure(error)
+      }
+      if options.json {
+        try Output.json(Answer(mounted: point.path))
+      } else {
+        Output.line("mounted on \(point.path); end it with: coffer unmount \(point.path)")
+      }
+      try Output.finish()
+      if foreground { try stay(server) }
+    }
+
+    /// Nobody holds the vault: starts the agent, which then does this command.
+    private func runWithNewAgent() throws {
+      // What cannot be mounted on is said before anyone is asked for a passcode.
+      try MountPoint(directory).requireEmpty(options)
+      var unlock = UnlockCommand()
+      unlock.options = options
+      unlock.settings = settings
+      try unlock.startAgent()
+      switch try AgentClient.run(self) {
+      case .exit(let code): throw ExitCode(code)
+      case .signal(let number):
+        SignalRelay.endProcess(by: number)
+        throw ExitCode(128 + number)
+      case nil: throw Failure(code: 75, text: "the agent has ended again; try again")
+      }
+    }
+
+    private func stay(_ server: MountServer) throws {
+      let interrupts = Session.present.interrupts
+      while !server.waitForEnd(orUntil: { interrupts.isRaised }) {
+        do { try server.end(isForced: true) } catch { throw Failure(error) }
+      }
+    }
+  }
+
+  struct UnmountCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "unmount", abstract: "Ends a mount: what programs wrote there is stored.",
+      discussion: """
+        Examples:
+          coffer unmount ~/Files
+          coffer unmount --force ~/Files
+
+        Also clears away a mount whose agent was killed. The agent goes on: end it with coffer agent stop.
+        """)
+
+    @OptionGroup var options: GlobalOptions
+
+    @Argument(help: ArgumentHelp("The folder that a vault is mounted on.", valueName: "dir"))
+    var directory: String
+
+    @Flag(help: "Also where programs use files in it; they can then use them no more.")
+    var force = false
+
+    /// Needs no vault: what is mounted says enough.
+    var namesVault: Bool { (try? options.vaultPath) != nil }
+
+    private struct Answer: Encodable { let unmounted: String }
+
+    func run() throws {
+      let path = try MountPoint(directory).path
+      do throws(MountError) {
+        if let server = Session.present.mounts?.server(at: path) {
+          try server.end(isForced: force)
+        } else {
+          try Mounts.unmount(path, isLazy: force || Mounts.isDead(at: path))
+        }
+      } catch {
+        throw Failure(error)
+      }
+      if options.json { return try Output.json(Answer(unmounted: path)) }
+      Output.note("unmounted")
+    }
+  }
+
+  extension MountCommand: ServedCommand {}
+  extension UnmountCommand: ServedCommand {}
+#endif

@@ -1,0 +1,61 @@
+#if canImport(CofferMount)
+  internal import CofferFiles
+  internal import CofferMount
+  internal import CofferSystem
+  internal import Foundation
+
+  /// A folder of the system that a vault is mounted on, or shall be.
+  struct MountPoint {
+    /// A canonical path.
+    let path: String
+
+    /// A mount point whose server is gone cannot be looked at, only the folder that it lies in.
+    init(_ argument: String) throws {
+      if let path = Mounts.canonicalPath(argument) {
+        self.path = path
+        return
+      }
+      let url = URL(filePath: argument).standardizedFileURL
+      guard let parent = Mounts.canonicalPath(url.deletingLastPathComponent().path) else {
+        throw Failure.notFound("\(argument): no such folder")
+      }
+      path = (parent == "/" ? "" : parent) + "/" + url.lastPathComponent
+    }
+
+    /// Throws unless a vault can be mounted here.
+    func requireEmpty(_ options: GlobalOptions) throws {
+      if Mounts.isDead(at: path) {
+        throw Failure.cannotCreate(
+          "a mount whose agent is gone still lies there; clear it away with: coffer unmount \(path)")
+      }
+      if Mounts.isVault(at: path) { throw Failure.cannotCreate("a vault is mounted there already") }
+      let folder: OwnedDescriptor
+      do {
+        folder = try FileSystem().open(path, .directory)
+      } catch {
+        if try FileSystem().status(of: path) == nil { throw Failure.notFound("\(path): no such folder") }
+        throw Failure.usage("\(path) is no folder, or is not yours to read")
+      }
+      guard try FileSystem().names(in: folder).isEmpty else {
+        throw Failure.cannotCreate("the folder is not empty; what is in it would be hidden. Choose an empty one")
+      }
+      guard try !options.isInVault(path) else {
+        throw Failure.usage("a vault cannot be mounted inside its own folder; choose another one")
+      }
+    }
+  }
+
+  extension Failure {
+    init(_ error: MountError) {
+      let code: Int32 =
+        switch error {
+        case .noDevice, .noHelper: 69
+        case .failed: 73
+        case .busy: 75
+        case .notMounted: 66
+        case .foreign: 64
+        }
+      self.init(code: code, text: error.description)
+    }
+  }
+#endif

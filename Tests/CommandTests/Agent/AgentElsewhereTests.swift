@@ -1,0 +1,72 @@
+import Foundation
+import Glibc
+import Testing
+
+/// An agent that was started with another environment, and vaults that something else has open.
+@Suite final class AgentElsewhereTests {
+  let desk: Desk
+
+  init() throws {
+    desk = try Desk()
+    try desk.done("init")
+    try desk.done("put", "-", "/kept", input: noise(5000))
+  }
+
+  deinit {
+    desk.environment["XDG_RUNTIME_DIR"] = desk.path("run")
+    _ = try? desk.run("coffer", ["agent", "stop"])
+  }
+
+  @Test func `an agent beside the key stores is found also where there is a runtime folder`() throws {
+    desk.environment["XDG_RUNTIME_DIR"] = nil
+    try desk.unlock()
+    desk.environment["XDG_RUNTIME_DIR"] = desk.path("run")
+    #expect(try desk.served("ls").output == "kept\n")
+    #expect(try desk.unlock().output.contains("unlocked"))
+    try desk.served("lock", "--now")
+    #expect(try desk.agentState == "locked")
+    #expect(try desk.served("agent", "stop").output == "the agent has ended\n")
+    #expect(try desk.agentStatus() == nil)
+  }
+
+  static let runtimeFolder = "/run/user/\(geteuid())"
+
+  @Test(.enabled(if: access(runtimeFolder, W_OK) == 0, "needs a runtime folder of the system's"))
+  func `an agent in the system's runtime folder is found without the variable`() throws {
+    desk.environment["XDG_RUNTIME_DIR"] = Self.runtimeFolder
+    try desk.unlock()
+    desk.environment["XDG_RUNTIME_DIR"] = nil
+    try desk.served("lock", "--now")
+    #expect(try desk.agentState == "locked")
+    try desk.served("agent", "stop")
+  }
+
+  @Test func `an agent that cannot be found is not taken for none`() throws {
+    try desk.unlock()
+    let process = try desk.agentProcess()
+    desk.environment["XDG_RUNTIME_DIR"] = nil
+    try expectHolder(process)
+    desk.environment["XDG_RUNTIME_DIR"] = desk.path("run")
+    #expect(try desk.agentState == "unlocked")
+    try desk.served("agent", "stop")
+    #expect(try desk.served("lock", "--now").output.contains("nothing is unlocked"))
+  }
+
+  @Test func `nor is a command that has the vault open`() throws {
+    let put = try desk.start("coffer", ["put", "-", "/new", "--passcode-file", "passcode"])
+    #expect(put.send(noise(8 << 20)))
+    try expectHolder(put.processID)
+    #expect(put.wait().code == 0)
+    #expect(try desk.agentStatus() == nil)
+  }
+
+  private func expectHolder(_ process: pid_t, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    for arguments in [
+      ["lock"], ["lock", "--now"], ["lock", "--json"], ["agent", "stop"], ["agent", "status"],
+      ["agent", "status", "--json"],
+    ] {
+      try expect(
+        desk.run("coffer", arguments), code: 75, says: ["process \(process)"], sourceLocation: sourceLocation)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import coffer
+
+/// Clients that read and write nothing: the agent waits for none of them longer than for its own word.
+@Suite(.timeLimit(.minutes(2))) final class AgentPatienceTests {
+  let desk: Desk
+  static let content = noise(2 << 20, seed: 5)
+
+  init() throws {
+    desk = try Desk()
+    try desk.done("init")
+    try desk.done("put", "-", "/big", input: Self.content)
+  }
+
+  deinit { _ = try? desk.run("coffer", ["agent", "stop"]) }
+
+  @Test func `a client that was killed while nobody read its output keeps nothing open`() throws {
+    try desk.unlock("--idle-lock", "0.01", "--grace", "0")
+    for arguments in [["cat", "/big"], ["get", "/big", "-"], ["get", "/big", "/dev/fd/1"]] {
+      // Again where it was locked before the command came to its file.
+      var client: RunningProgram
+      repeat {
+        try desk.unlock()
+        client = try desk.start("coffer", arguments)
+      } while client.byte() != Self.content[0]
+      client.signal(SIGKILL)
+      // The other end of its output stays open here, and is not read.
+      #expect(try desk.agentStatus("--until-locked")?["state"] as? String == "locked")
+      try desk.waitForIdleAgent()
+      withExtendedLifetime(client) {}
+    }
+  }
+
+  @Test func `one that waits for its passcode, or for a fifo's writer, neither`() throws {
+    try desk.unlock("--idle-lock", "0")
+    #expect(mkfifo(desk.path("fifo"), 0o600) == 0)
+    for arguments in [
+      ["ls", "--passcode-file", "-"], ["passcode", "--passcode-file", "fifo"], ["put", "fifo", "/new"],
+      ["import", "--rncryptor", "--rncryptor-key-file", "fifo", "-", "/new"],
+    ] {
+      let client = try desk.start("coffer", arguments)
+      while try desk.agentStatus()?["commands"] as? Int == 0 { sched_yield() }
+      client.signal(SIGKILL)
+      try desk.waitForIdleAgent()
+    }
+    #expect(try desk.served("ls").output == "big\n")
+  }
+
+  @Test func `what is typed after an interrupt is for the next program`() throws {
+    try desk.unlock("--idle-lock", "0")
+    let coffer = RunningProgram.folder.appendingPathComponent("coffer").path
+    let script = "trap : INT; stty -echo; '\(coffer)' ls --passcode-file -; echo ended; read line; echo \"<$line>\""
+    let terminal = try desk.start(
+      "/usr/bin/script", ["-qec", "/bin/bash -c '\(script.replacing("'", with: "'\\''"))'", "/dev/null"])
+    while try desk.agentStatus()?["commands"] as? Int == 0 { sched_yield() }
+    #expect(terminal.send([3]))
+    while case let line = terminal.line(), !line.hasPrefix("ended") { if line.isEmpty { break } }
+    #expect(terminal.send(Array("for the next\n".utf8)))
+    #expect(terminal.line() == "<for the next>\r\n")
+    terminal.endInput()
+    _ = terminal.wait()
+  }
+
+  @Test func `however many commands there are, a lock and a stop get through`() throws {
+    try desk.unlock("--idle-lock", "0", "--grace", "0")
+    let count = AgentServer.commandLimit + 8
+    let clients = try (0..<count).map { _ in try desk.start("coffer", ["cat", "/big"]) }
+    while try desk.agentStatus()?["commands"] as? Int != AgentServer.commandLimit { sched_yield() }
+    try desk.served("lock", "--now")
+    #expect(try desk.agentState == "locked")
+    try desk.unlock()
+    // Those that wait get their turn when others have gone, killed or done.
+    for client in clients.prefix(count / 2) { client.signal(SIGKILL) }
+    for client in clients.suffix(count / 2).prefix(4) {
+      let outcome = client.wait()
+      // What was at work when the vault was locked has ended with that.
+      #expect(outcome.bytes == Self.content || outcome.code == 77, "\(outcome.code) \(outcome.errors)")
+    }
+    #expect(try desk.served("cat", "/big").bytes == Self.content)
+    #expect(try desk.served("agent", "stop").output == "the agent has ended\n")
+    withExtendedLifetime(clients) {}
+  }
+}

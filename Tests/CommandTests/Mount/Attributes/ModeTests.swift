@@ -1,0 +1,101 @@
+import Glibc
+import Testing
+
+/// chmod(2), chown(2) and what they are refused.
+@Suite struct ModeTests {
+  @Test(arguments: Ground.Kind.here) func `all twelve bits are kept, for every kind of node`(kind: Ground.Kind) throws {
+    let plot = try Plot.on(kind)
+    try plot.furnish()
+    try Kernel.makeNode(plot("socket"), S_IFSOCK)
+    for name in ["file", "folder", "fifo", "socket"] {
+      let before = try Kernel.stat(plot(name))
+      for mode: mode_t in [0, 0o7777, 0o4000, 0o2000, 0o1000, 0o421, 0o644, 0o1755] {
+        try Kernel.chmod(plot(name), mode)
+        let stat = try Kernel.stat(plot(name))
+        #expect(stat.permissions == mode && stat.kind == before.kind && stat.number == before.number, "\(name)")
+      }
+    }
+    try Kernel.chmod(plot("to-file"), 0o612)
+    #expect(try Kernel.stat(plot("again")).permissions == 0o612)
+    #expect(try Kernel.stat(plot("to-file")).permissions == 0o777)
+    let file = try Handle(plot("file"), O_RDONLY)
+    try file.chmod(0o600)
+    #expect(try Kernel.stat(plot("file")).permissions == 0o600 && file.stat().permissions == 0o600)
+  }
+
+  @Test(arguments: Ground.Kind.here) func `chmod and chown refuse what their manual pages say`(
+    kind: Ground.Kind
+  ) throws {
+    var rows = [
+      Refused("chmod of a link to nothing", ENOENT) { try Kernel.chmod($0("dangling"), 0o644) },
+      Refused("chmod of a path handle", EBADF) { try Kernel.open($0("file"), GNU.pathOnly).chmod(0o600) },
+      Refused("chown of a path handle", EBADF) { try Kernel.open($0("file"), GNU.pathOnly).chown(user: 1) },
+    ]
+    let changes: [(String, (String) throws -> Void)] = [
+      ("chmod", { try Kernel.chmod($0, 0o600) }), ("chown", { try Kernel.chown($0, user: 1) }),
+    ]
+    for (name, change) in changes {
+      rows += [
+        Refused("\(name) of nothing", ENOENT) { try change($0("missing")) },
+        Refused("\(name) below a file", ENOTDIR) { try change($0("file/x")) },
+        Refused("\(name) below a loop", ELOOP) { try change($0("loop/x")) },
+        Refused("\(name) of too long a name", ENAMETOOLONG) { try change($0(String(repeating: "n", count: 256))) },
+      ]
+    }
+    try Refused.all(on: kind, rows)
+  }
+
+  @Test(.enabled(if: Person.canBeAnother, Person.needsRoot), arguments: Ground.Kind.here)
+  func `an owner is given by number, and -1 leaves what is`(kind: Ground.Kind) throws {
+    let plot = try Plot.on(kind)
+    try plot.furnish()
+    for name in ["file", "folder", "to-file", "dangling", "fifo"] {
+      for (user, group, result) in [
+        (1, 2, (1, 2)), (-1, 3, (1, 3)), (4, -1, (4, 3)), (-1, -1, (4, 3)),
+        (65_534, 4_000_000_000, (65_534, 4_000_000_000)),
+        (0, 0, (0, 0)),
+      ] {
+        try Kernel.chown(plot(name), user: user, group: group)
+        let stat = try Kernel.stat(plot(name))
+        #expect(stat.user == UInt32(result.0) && stat.group == UInt32(result.1), "\(name) to \(user), \(group)")
+      }
+    }
+    try Kernel.open(plot("file"), O_RDONLY).chown(user: 7, group: 8)
+    #expect(try Kernel.stat(plot("again")).user == 7 && Kernel.stat(plot("again")).group == 8)
+  }
+
+  @Test(.enabled(if: Person.canBeAnother, Person.needsRoot), arguments: Ground.Kind.here)
+  func `a program's borrowed rights go with a new owner and with a change by somebody else`(kind: Ground.Kind) throws {
+    let plot = try Plot.on(kind)
+    func fresh(_ mode: mode_t) throws -> String {
+      let path = plot("file")
+      if try Kernel.exists(path) { try Kernel.unlink(path) }
+      try Kernel.makeFile(path, "#!/bin/true\n")
+      try Kernel.chown(path, user: 1001, group: 2001)
+      try Kernel.chmod(path, mode)
+      return path
+    }
+    for mode: mode_t in [0o4777, 0o6777, 0o2777] {
+      var path = try fresh(mode)
+      try onOwnThread(as: .stranger) { try Kernel.open(path, O_WRONLY).write("x") }
+      #expect(try Kernel.stat(path).permissions == 0o777, "write, \(mode)")
+      path = try fresh(mode)
+      try onOwnThread(as: .stranger) { try Kernel.truncate(path, to: 3) }
+      #expect(try Kernel.stat(path).permissions == 0o777, "truncate, \(mode)")
+      path = try fresh(mode)
+      try onOwnThread(as: .stranger) { try Kernel.open(path, O_WRONLY | O_TRUNC) }
+      #expect(try Kernel.stat(path).permissions == 0o777, "O_TRUNC, \(mode)")
+      path = try fresh(mode)
+      try Kernel.chown(path, user: 1002, group: 2002)
+      #expect(try Kernel.stat(path).permissions == 0o777, "chown, \(mode)")
+    }
+    // The group's bit without its right to execute is no borrowed right. A folder keeps what it has.
+    let path = try fresh(0o2767)
+    try Kernel.chown(path, user: 1002)
+    #expect(try Kernel.stat(path).permissions == 0o2767)
+    try Kernel.mkdir(plot("folder"))
+    try Kernel.chmod(plot("folder"), 0o6777)
+    try Kernel.chown(plot("folder"), user: 1002, group: 2002)
+    #expect(try Kernel.stat(plot("folder")).permissions == 0o6777)
+  }
+}

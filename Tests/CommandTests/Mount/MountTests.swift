@@ -1,0 +1,254 @@
+import Foundation
+import Glibc
+import Testing
+
+/// Whether this system can mount at all; the tests that need it say so.
+enum Fuse {
+  static let isThere = access("/dev/fuse", R_OK | W_OK) == 0
+}
+
+/// A vault that is mounted, from the first `coffer mount` to the last, whatever ends it.
+@Suite(.enabled(if: Fuse.isThere, "/dev/fuse is not there, or not ours to open"))
+final class MountTests {
+  let desk: Desk
+
+  init() throws {
+    desk = try Desk()
+    try desk.done("init")
+    for name in ["mnt", "second"] { try makeFolder(name) }
+  }
+
+  deinit {
+    for name in ["mnt", "second"] { _ = try? desk.run("coffer", ["unmount", "--force", desk.path(name)]) }
+    _ = try? desk.run("coffer", ["agent", "stop"])
+  }
+
+  private func makeFolder(_ name: String) throws {
+    try FileManager.default.createDirectory(atPath: desk.path(name), withIntermediateDirectories: false)
+  }
+
+  /// What a shell's command in the desk's folder prints; it must end with 0.
+  @discardableResult
+  private func shell(_ command: String, sourceLocation: SourceLocation = #_sourceLocation) throws -> String {
+    let outcome = try desk.run("/bin/sh", ["-c", command])
+    #expect(outcome.code == 0, "\(command): \(outcome.errors)", sourceLocation: sourceLocation)
+    return outcome.output
+  }
+
+  private func fails(_ command: String, _ says: String, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let outcome = try desk.run("/bin/sh", ["-c", command])
+    #expect(outcome.code != 0 && outcome.errors.contains(says), "\(outcome.errors)", sourceLocation: sourceLocation)
+  }
+
+  private var isMounted: Bool {
+    get throws { try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8).contains(desk.path("mnt") + " ") }
+  }
+
+  @Test func `a mount starts the agent, shows the vault, and what was written stays when it ends`() throws {
+    try desk.done("put", "-", "/before", input: noise(300_000))
+    #expect(try desk.done("mount", "mnt").output.contains("coffer unmount \(desk.path("mnt"))"))
+    #expect(try desk.agentStatus()?["mounts"] as? [String] == [desk.path("mnt")])
+    #expect(try desk.read("mnt/before") == noise(300_000))
+    try shell("mkdir mnt/folder && cp out/../passcode mnt/folder/copy && echo text > mnt/small")
+    #expect(try desk.served("ls").output == "before\nfolder/\nsmall\n")
+    #expect(try desk.served("unmount", "mnt").errors.contains("unmounted"))
+    #expect(try !isMounted)
+    #expect(try desk.served("cat", "/small").output == "text\n")
+    try desk.unserved(66, "no vault is mounted there", "unmount", "mnt")
+    // Again, and by another program.
+    try desk.served("mount", "mnt")
+    #expect(try shell("cat mnt/small") == "text\n")
+    try shell("umount mnt 2>/dev/null || fusermount3 -u mnt")
+    while let mounts = try desk.agentStatus()?["mounts"] as? [String], !mounts.isEmpty { sched_yield() }
+    try desk.served("agent", "stop")
+    #expect(try desk.done("verify", "--deep").output.contains("damaged    nothing"))
+  }
+
+  @Test func `what cannot be mounted on is refused, before a passcode is asked for`() throws {
+    try shell("mkdir full && touch full/file && ln -s mnt link")
+    for isServed in [false, true] {
+      if isServed { try desk.unlock() }
+      try desk.unserved(73, "not empty", "mount", "full")
+      try desk.unserved(66, "no such folder", "mount", "absent")
+      try desk.unserved(64, "no folder", "mount", "passcode")
+      try shell("mkdir -p vault/inside")
+      try desk.unserved(64, "inside its own folder", "mount", "vault/inside")
+      #expect(try desk.agentStatus() == nil || isServed)
+    }
+    try desk.served("mount", "link")
+    try desk.unserved(73, "mounted there already", "mount", "mnt")
+    try desk.unserved(64, "no vault", "unmount", "/proc")
+    try desk.unserved(66, "no such file or folder in the vault", "mount", "second", "--folder", "/absent")
+    try desk.served("unmount", "link")
+  }
+
+  @Test func `other commands' changes are seen at once, whatever the kernel remembers`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/folder && echo one > mnt/folder/file && ls mnt/folder && ! stat mnt/folder/new 2>/dev/null")
+    try desk.served("put", "passcode", "/folder/new")
+    #expect(try shell("ls mnt/folder; cat mnt/folder/new") == "file\nnew\n\(Desk.passcode)\n")
+    try desk.write("other", "two\n")
+    try desk.served("put", "other", "/folder/file")
+    #expect(try shell("cat mnt/folder/file") == "two\n")
+    try desk.served("mv", "/folder/new", "/moved")
+    try fails("cat mnt/folder/new", "No such file")
+    #expect(try shell("cat mnt/moved; ls mnt; ls mnt/folder") == "\(Desk.passcode)\nfolder\nmoved\nfile\n")
+    try desk.served("rm", "-r", "/folder")
+    #expect(try shell("ls mnt") == "moved\n")
+    // Through the agent and its own mount.
+    try desk.served("put", "mnt/moved", "/again")
+    #expect(try shell("cat mnt/again") == Desk.passcode + "\n")
+    try desk.served("get", "/again", "mnt/once-more")
+    #expect(try desk.served("cat", "/once-more").output == Desk.passcode + "\n")
+  }
+
+  @Test func `two mounts show the same vault, a folder of it, or nothing that can be changed`() throws {
+    try desk.done("mkdir", "/folder")
+    try desk.done("mount", "mnt")
+    try desk.served("mount", "--folder", "/folder", "--read-only", "second")
+    try shell("echo one > mnt/folder/file")
+    // A change by one mount is told to another a moment later.
+    while try desk.run("/bin/sh", ["-c", "cat second/file"]).output != "one\n" { sched_yield() }
+    try shell("echo longer > mnt/folder/file && mkdir mnt/folder/inner")
+    while try desk.run("/bin/sh", ["-c", "cat second/file"]).output != "longer\n" { sched_yield() }
+    while try !shell("ls second").contains("inner") { sched_yield() }
+    for command in ["echo x > second/file", "rm second/file", "mkdir second/new", "chmod 700 second/inner"] {
+      try fails(command, "Read-only file system")
+    }
+    #expect(try shell("cd second/inner && cd .. && ls") == "file\ninner\n")
+    try desk.served("unmount", "second")
+    #expect(try shell("cat mnt/folder/file") == "longer\n")
+  }
+
+  @Test func `locked, content is read from no page, descriptor or mapping, and an unlock brings it back`() throws {
+    let content = noise(3 << 20, seed: 4)
+    try desk.done("put", "-", "/file", input: content)
+    try desk.done("put", "-", "/open-class", input: noise(9000))
+    try desk.done("protect", "/open-class", "until-first-unlock")
+    try desk.done("mount", "mnt")
+    let reader = try desk.start(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import mmap, os, signal, sys
+        file = os.open("mnt/file", os.O_RDWR)
+        page = mmap.mmap(file, 4096, prot=mmap.PROT_READ)
+        def look(name, body):
+            try: print(name, body()[:1].hex(), flush=True)
+            except OSError as error: print(name, error.strerror, flush=True)
+        def mapped():
+            child = os.fork()
+            if child == 0:
+                value = page[0]
+                os._exit(0)
+            status = os.waitpid(child, 0)[1]
+            return b"\\1" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGBUS else b"\\0"
+        for line in sys.stdin:
+            look("read", lambda: os.pread(file, 10, 0))
+            look("far", lambda: os.pread(file, 10, 2 << 20))
+            look("lost", mapped)
+            os.pwrite(file, b"after " + line.encode(), 100) if line == "write\\n" else None
+        """,
+      ])
+    #expect(reader.send(Array("write\n".utf8)))
+    let first = String(format: "%02x", content[0])
+    let far = String(format: "%02x", content[2 << 20])
+    #expect([reader.line(), reader.line(), reader.line()] == ["read \(first)\n", "far \(far)\n", "lost 00\n"])
+    try desk.served("lock", "--now")
+    #expect(reader.send(Array("look\n".utf8)))
+    let refused = "Permission denied\n"
+    #expect([reader.line(), reader.line(), reader.line()] == ["read \(refused)", "far \(refused)", "lost 01\n"])
+    try fails("cat mnt/file", "Permission denied")
+    try fails("echo x > mnt/new", "Permission denied")
+    #expect(try desk.read("mnt/open-class") == noise(9000))
+    #expect(try shell("ls mnt") == "file\nopen-class\n")
+    try desk.unlock()
+    #expect(reader.send(Array("look\n".utf8)))
+    #expect([reader.line(), reader.line(), reader.line()] == ["read \(first)\n", "far \(far)\n", "lost 00\n"])
+    reader.endInput()
+    #expect(reader.wait().code == 0)
+    // What was written before the lock, and not synced, is there.
+    var expected = content
+    expected.replaceSubrange(100..<112, with: Array("after write\n".utf8))
+    #expect(try desk.read("mnt/file") == expected)
+  }
+
+  @Test func `an agent that is killed leaves a mount that is said to be dead, and that can be cleared away`() throws {
+    try desk.done("mount", "mnt")
+    try shell("echo synced > mnt/file && sync mnt/file && echo renamed > mnt/t && sync mnt/t && mv mnt/t mnt/u")
+    kill(try desk.agentProcess(), SIGKILL)
+    // At first the connection counts as one that was aborted.
+    while try !desk.run("/bin/sh", ["-c", "ls mnt"]).errors.contains("not connected") { sched_yield() }
+    try desk.unserved(73, "coffer unmount", "mount", "mnt")
+    try desk.served("unmount", "mnt")
+    #expect(try !isMounted)
+    #expect(try desk.done("verify", "--deep").output.contains("damaged    nothing"))
+    try desk.done("mount", "mnt")
+    #expect(try shell("cat mnt/file") == "synced\n")
+  }
+
+  @Test(arguments: ["stop", "force", "SIGTERM"])
+  func `a mount that is in use ends with what was written, and lets nobody on`(_ how: String) throws {
+    try desk.done("mount", "mnt")
+    let writer = try desk.start(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import os, sys
+        file = open("mnt/file", "w+b", buffering=0)
+        file.write(b"x" * 100000)
+        print("written", flush=True)
+        sys.stdin.readline()
+        try: print(len(os.pread(file.fileno(), 10, 0)))
+        except OSError as error: print("refused")
+        """,
+      ])
+    #expect(writer.line() == "written\n")
+    try desk.unserved(75, "programs use files in it", "unmount", "mnt")
+    #expect(try shell("cat mnt/file | wc -c") == "100000\n")
+    let process = try desk.agentProcess()
+    switch how {
+    case "stop": try desk.served("agent", "stop")
+    case "force": try desk.served("unmount", "--force", "mnt")
+    default:
+      kill(process, SIGTERM)
+      while FileManager.default.fileExists(atPath: "/proc/\(process)/exe") { sched_yield() }
+    }
+    #expect(try !isMounted)
+    #expect(writer.send(Array("\n".utf8)))
+    #expect(writer.wait().output.hasSuffix("refused\n"))
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 100_000))
+  }
+
+  @Test func `in the foreground it stays until it is interrupted, or unmounted by somebody else`() throws {
+    try desk.unlock()
+    for isInterrupted in [true, false] {
+      let mount = try desk.start("coffer", ["mount", "--foreground", "mnt"])
+      #expect(mount.line().contains("mounted on"))
+      #expect(try isMounted)
+      if isInterrupted { mount.signal(SIGINT) } else { try desk.served("unmount", "mnt") }
+      _ = mount.wait()
+      #expect(try !isMounted)
+    }
+  }
+
+  @Test func `a company's policy lets the vault be mounted, and takes it away`() async throws {
+    try desk.done("init", "--vault", "owned")
+    let server = try RunningServer(at: desk)
+    try desk.done("enroll", server.url, server.enrollmentCode())
+    try desk.refused(77, "mount", running: ["mount", "mnt"])
+    try await server.allowOwner(["import", "mount"])
+    try desk.unlock()
+    try desk.served("policy", "refresh")
+    try desk.served("mount", "mnt")
+    try shell("echo text > mnt/file")
+    try await server.allowOwner(["import"])
+    try desk.served("policy", "refresh")
+    #expect(try !isMounted)
+    try desk.unserved(77, "mount", "mount", "mnt")
+    #expect(server.stop().code == 0)
+  }
+}
