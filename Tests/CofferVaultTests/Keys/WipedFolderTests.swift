@@ -224,16 +224,19 @@ import Testing
   }
 
   @Test(arguments: [false, true]) func `what a wipe has destroyed nobody writes back`(_ isRecovery: Bool) throws {
+    let key = RecoveryKey()
+    let fixture = try PasscodeFixture(options: KeybagOptions(recoveryKey: key))
     var count = 0
     while true {
-      let key = RecoveryKey()
-      let fixture = try PasscodeFixture(options: KeybagOptions(recoveryKey: key))
-      let store = fixture.keyStore(fixture.disk)
+      let disk = fixture.folder("disk \(count)")
+      try manager.copyItem(atPath: fixture.disk, toPath: disk)
+      let store = fixture.keyStore(disk)
       let (didCome, didEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-      let vault = fixture.disk + "/vault"
+      let vault = disk + "/vault"
       let plan = AtWrite(count) {
         Thread.detachNewThread {
-          _ = try? Vault.wipe(at: vault, keyStore: Watched(store: store, didCome: didCome))
+          // It lies elsewhere than the vault that was copied.
+          _ = try? Vault.wipe(at: vault, keyStore: Watched(store: store, didCome: didCome), scope: .everyCopy)
           didCome.signal()
           didEnd.signal()
         }
@@ -243,13 +246,13 @@ import Testing
       let id = try #require(Vault.statedID(at: vault))
       if isRecovery {
         let recovered = try? Vault.recover(
-          at: vault, keyStore: fixture.keyStore(fixture.disk, files), with: .recoveryKey(key),
+          at: vault, keyStore: fixture.keyStore(disk, files), with: .recoveryKey(key),
           passcode: { VaultFixture.passcode(PasscodeFixture.new) }, derivation: VaultFixture.derivation(),
           keybag: .init(),
           files: files, time: fixture.time, vaultOptions: TestVault.options, deriving: fixture.derive)
         try? recovered?.close()
       } else {
-        try? fixture.change(on: fixture.disk, files: files)
+        try? fixture.change(on: disk, files: files)
       }
       guard plan.wasReached else { break }
       didEnd.wait()
