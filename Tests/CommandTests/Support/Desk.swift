@@ -53,7 +53,8 @@ final class Desk {
     try FileManager.default.copyItem(atPath: folder(name), toPath: folder(copy))
   }
 
-  /// Every path below the folders: files with their size, folders with a slash.
+  /// Every path below the folders: files with their size, folders with a slash. A vault's lock names the last process that
+  /// held it, in as many digits as its number has.
   func listing(_ names: String...) -> [String] { listing(names) }
 
   func listing(_ names: [String]) -> [String] {
@@ -61,7 +62,8 @@ final class Desk {
       (FileManager.default.enumerator(atPath: folder(name))?.allObjects as? [String] ?? []).map { path in
         let attributes = try? FileManager.default.attributesOfItem(atPath: folder(name) + "/" + path)
         let isFolder = attributes?[.type] as? FileAttributeType == .typeDirectory
-        return isFolder ? "\(name)/\(path)/" : "\(name)/\(path) \(attributes?[.size] as? Int ?? -1)"
+        if isFolder { return "\(name)/\(path)/" }
+        return path == "lock" ? "\(name)/lock" : "\(name)/\(path) \(attributes?[.size] as? Int ?? -1)"
       }
     }.sorted()
   }
