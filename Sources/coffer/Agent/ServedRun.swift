@@ -25,7 +25,8 @@ struct ServedRun: Sendable {
     }
     session = Session(
       input: streams[0], output: streams[1], errors: streams[2], interrupts: interrupts,
-      container: vault.container, mounts: vault.mounts, environment: command.environment, terminal: command.hasTerminal ? streams[AgentRequest.terminalIndex] : nil,
+      container: vault.container, mounts: vault.mounts, environment: command.environment,
+      terminal: command.hasTerminal ? streams[AgentRequest.terminalIndex] : nil,
       places: Dictionary(places, uniquingKeysWith: { first, _ in first }),
       confirmPresence: { connection.confirmPresence() })
   }
