@@ -11,11 +11,12 @@
 
     /// A mount point whose server is gone cannot be looked at, only the folder that it lies in.
     init(_ argument: String) throws {
-      if let path = Mounts.canonicalPath(argument) {
+      let named = try FileSystem().pathNamed(argument)
+      if let path = Mounts.canonicalPath(named) {
         self.path = path
         return
       }
-      let url = URL(filePath: argument).standardizedFileURL
+      let url = URL(filePath: named).standardizedFileURL
       guard let parent = Mounts.canonicalPath(url.deletingLastPathComponent().path) else {
         throw Failure.notFound("\(argument): no such folder")
       }

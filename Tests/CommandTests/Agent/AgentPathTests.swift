@@ -145,6 +145,7 @@ import Testing
       try desk.unserved(66, "no such file", "import", "--rncryptor", path, "/stolen", "--rncryptor-key-file", path)
       try desk.unserved(66, "no such file", "passcode", "--passcode-file", path)
       try desk.unserved(66, "no such file", "backup", path + "/backup")
+      try desk.unserved(66, "no such file", "mount", path)
     }
     #expect(try desk.served("ls", "-R").output == "stolen\n")
     try desk.served("rm", "/stolen")
