@@ -193,4 +193,24 @@ import Testing
     try Kernel.makeFile(plot("empty"))
     #expect(outcome { try Kernel.open(plot("empty"), O_RDONLY).seek(0, GNU.seekHole) } == CallError(ENXIO))
   }
+
+  @Test(arguments: Ground.Kind.here) func `what was just written is data, and what was just made a hole is one`(
+    kind: Ground.Kind
+  ) throws {
+    let plot = try Plot.on(kind)
+    for count in [1, 5000, 300_000] {
+      let file = try Handle(plot("\(count)"), O_CREAT | O_RDWR)
+      try file.write(noise(count), at: 0)
+      #expect(try file.seek(0, GNU.seekData) == 0, "\(count)")
+      #expect(try file.seek(0, GNU.seekHole) == count, "\(count)")
+      try file.write(noise(count), at: 4 * Self.large)
+      let map = try Mapping(of: file, count: 4 * Self.large)
+      map[2 * Self.large] = 1
+      for start in [2 * Self.large, 4 * Self.large] {
+        let reader = try Handle(plot("\(count)"), O_RDONLY)
+        #expect(try reader.seek(start, GNU.seekData) == start, "\(count)")
+      }
+      #expect(try file.stat().blocks > 0, "\(count)")
+    }
+  }
 }

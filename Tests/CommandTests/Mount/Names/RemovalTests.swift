@@ -98,7 +98,8 @@ import Testing
     let bare = try Handle(plot("bare"), O_RDONLY | O_DIRECTORY)
     try Kernel.rename(plot("folder"), plot("bare"))
     #expect(try bare.stat().links == 0)
-    #expect(openat(bare.number, "new", O_CREAT | O_RDWR, 0o644) == -1 && errno == ENOENT)
+    #expect(
+      outcome { try CallError.check(openat(bare.number, "new", O_CREAT | O_RDWR, 0o644)) } == CallError(ENOENT))
     #expect(try Kernel.names(plot("bare")) == ["inside"])
   }
 

@@ -103,4 +103,27 @@ import Testing
     #expect(Int(try program.run("du -k --apparent-size tree/sparse | cut -f 1")) == 5 << 10)
     try program.run("rm -r tree moved && test -z \"$(ls -A)\"")
   }
+
+  @Test(.enabled(if: Peer.isPossible, Peer.missing), arguments: Ground.Kind.here)
+  func `a file that somebody still writes is copied as far as it is written`(kind: Ground.Kind) throws {
+    let plot = try Plot.on(kind)
+    let program = try Program(in: plot)
+    let peer = try Peer(in: plot)
+    // No program here shares what the peer has open, for that would bring it to the file system when it is closed.
+    #expect(peer.ask("f = os.open('file', os.O_CREAT | os.O_RDWR)") == "None")
+    let expected = [UInt8]("data".utf8)
+    var commands = ["cp": "cp file copy", "cp without holes": "cp --sparse=never file copy"]
+    if Program.areHere("tar") { commands["tar"] = "tar -S -cf archive file && tar -xOf archive file > copy" }
+    if Program.areHere("rsync") { commands["rsync"] = "rsync -S file copy" }
+    for (name, command) in commands {
+      try program.run("rm -f copy")
+      // Fresh for each: the one before may have brought it there.
+      #expect(peer.ask("os.ftruncate(f, 0)") == "None")
+      #expect(peer.ask("os.pwrite(f, b'data' * 75000, 0)") == "300000")
+      try program.run(command)
+      let copy = try Kernel.content(plot("copy"))
+      #expect(
+        copy.count == 300_000 && Array(copy.prefix(4)) == expected && Array(copy.suffix(4)) == expected, "\(name)")
+    }
+  }
 }

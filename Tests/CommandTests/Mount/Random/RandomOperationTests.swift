@@ -5,10 +5,10 @@ import Testing
 
 /// Random operations on a ground and on a plain folder, whose results and whose trees are to be the same.
 ///
-/// `COFFER_SEEDS` sets how many seeds are run, `COFFER_SEED` which one comes first.
+/// `COFFER_MOUNT_SEEDS` sets how many seeds are run, `COFFER_MOUNT_SEED` which one comes first.
 @Suite struct RandomOperationTests {
-  private static let seedCount = variable("COFFER_SEEDS") ?? 6
-  private static let firstSeed = variable("COFFER_SEED") ?? 1
+  private static let seedCount = variable("COFFER_MOUNT_SEEDS") ?? 6
+  private static let firstSeed = variable("COFFER_MOUNT_SEED") ?? 1
   private static let batchCount = 12
   private static let batchSize = 50
 

@@ -60,7 +60,8 @@ enum GNU {
   /// CLONE_FS: a thread's current folder and umask become its own.
   static let ownFolderAndMask: CInt = 0x200
 
-  static let emptyPath: CInt = 0x1000
+  /// AT_REMOVEDIR.
+  static let removeFolder: CInt = 0x200
   static let followLink: CInt = 0x400
   static let noFollow: CInt = 0x100
   /// AT_EACCESS.
