@@ -9,7 +9,7 @@ extension MountServer {
   static func setAttributeOperations(_ operations: inout fuse_lowlevel_ops) {
     operations.getattr = { request, number, _ in
       Request.answer(request) { request, server in
-        request.reply(try server.view.attributes(of: server.number(number)))
+        try request.reply(server.number(number), server) { try server.view.attributes(of: $0) }
       }
     }
     operations.setattr = { request, number, values, mask, info in
@@ -22,16 +22,17 @@ extension MountServer {
           if let file = OpenNode.file(info) {
             try file.truncate(to: size)
           } else {
-            let file = try server.view.open(number, .writing)
+            let file = try existing { try server.view.open(number, .writing) }
             try file.truncate(to: size)
             try file.close()
           }
         }
         let changes = AttributeChanges(values!.pointee, mask)
-        if changes.user != nil || changes.group != nil { try server.dropPrivileges(of: number) }
-        request.reply(
+        if changes.user != nil || changes.group != nil { try? server.dropPrivileges(of: number) }
+        try request.reply(number, server) { number in
           changes.isEmpty
-            ? try server.view.attributes(of: number) : try server.view.setAttributes(changes, of: number))
+            ? try server.view.attributes(of: number) : try server.view.setAttributes(changes, of: number)
+        }
       }
     }
     operations.statfs = { request, _ in
@@ -56,12 +57,13 @@ extension MountServer {
   private static func setExtendedAttributeOperations(_ operations: inout fuse_lowlevel_ops) {
     operations.getxattr = { request, number, name, room in
       Request.answer(request) { request, server in
-        request.reply(try server.view.extendedAttribute(Array(name!), of: server.number(number)), room: room)
+        request.reply(
+          try existing { try server.view.extendedAttribute(Array(name!), of: server.number(number)) }, room: room)
       }
     }
     operations.listxattr = { request, number, room in
       Request.answer(request) { request, server in
-        let names = try server.view.extendedAttributeNames(of: server.number(number))
+        let names = try existing { try server.view.extendedAttributeNames(of: server.number(number)) }
         request.reply(names.flatMap { $0 + [0] }, room: room)
       }
     }
@@ -101,8 +103,18 @@ extension MountServer {
 }
 
 extension Request {
-  func reply(_ attributes: FileAttributes) {
-    var value = stat(attributes)
+  /// Replies with the attributes that `body` gives, or those of a node without a name that the kernel still knows.
+  fileprivate func reply(
+    _ number: InodeNumber, _ server: MountServer, _ body: (InodeNumber) throws -> FileAttributes
+  ) throws {
+    var value: stat
+    do {
+      value = stat(try body(number))
+    } catch ViewError.notFound {
+      guard let former = server.removed[number] else { throw StaleNode() }
+      value = stat(former)
+      value.st_nlink = 0
+    }
     fuse_reply_attr(handle, &value, MountServer.keepingTime)
   }
 

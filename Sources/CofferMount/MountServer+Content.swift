@@ -11,13 +11,12 @@ extension MountServer {
       Request.answer(request) { request, server in
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
         let (attributes, file) = try server.view.createFile(Array(name!), in: server.number(folder), node)
-        server.didOpen(attributes.number)
-        server.didName(attributes.number, Array(name!), in: server.number(folder))
+        server.didOpen(attributes.number, isWriting: true)
         var entry = server.entry(attributes)
         OpenNode.keep(file, in: &info!.pointee)
         info!.pointee.keep_cache = 1
         // The caller is gone: nobody will release it.
-        if fuse_reply_create(request.handle, &entry, info) == -ENOENT { try OpenNode.giveBack(info)?.close() }
+        if fuse_reply_create(request.handle, &entry, info) == -ENOENT { try server.release(info) }
       }
     }
     operations.open = { request, number, info in
@@ -26,20 +25,20 @@ extension MountServer {
         let flags = info!.pointee.flags
         // For writing, reading too: the kernel fills the pages that it keeps.
         let isWriting = flags & O_ACCMODE != O_RDONLY
-        let file = try server.view.open(number, isWriting ? .writing : .reading)
+        let file = try existing { try server.view.open(number, isWriting ? .writing : .reading) }
         if flags & O_TRUNC != 0 {
           try server.dropPrivileges(of: number, for: request)
           try file.truncate(to: 0)
         }
-        server.didOpen(number)
+        server.didOpen(number, isWriting: isWriting)
         OpenNode.keep(file, in: &info!.pointee)
         info!.pointee.keep_cache = 1
-        if fuse_reply_open(request.handle, info) == -ENOENT { try OpenNode.giveBack(info)?.close() }
+        if fuse_reply_open(request.handle, info) == -ENOENT { try server.release(info) }
       }
     }
     operations.release = { request, _, info in
-      Request.answer(request) { request, _ in
-        try OpenNode.giveBack(info)?.close()
+      Request.answer(request) { request, server in
+        try server.release(info)
         request.done()
       }
     }
@@ -86,16 +85,18 @@ extension MountServer {
       }
     }
     operations.lseek = { request, _, offset, whence, info in
-      Request.answer(request) { request, _ in
+      Request.answer(request) { request, server in
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
         guard offset >= 0 else { return request.fail(ENXIO) }
-        let found: UInt64
-        switch whence {
-        case SEEK_DATA: found = try file.nextData(from: UInt64(offset))
-        case SEEK_HOLE: found = try file.nextHole(from: UInt64(offset))
-        default: return request.fail(EINVAL)
+        guard whence == SEEK_DATA || whence == SEEK_HOLE else { return request.fail(EINVAL) }
+        server.whenWrittenBack(file.number) {
+          Request.answer(request.handle) { request, _ in
+            let found =
+              whence == SEEK_DATA
+              ? try file.nextData(from: UInt64(offset)) : try file.nextHole(from: UInt64(offset))
+            fuse_reply_lseek(request.handle, off_t(found))
+          }
         }
-        fuse_reply_lseek(request.handle, off_t(found))
       }
     }
     operations.copy_file_range = { request, _, from, input, _, to, output, count, _ in
@@ -109,6 +110,12 @@ extension MountServer {
         fuse_reply_write(request.handle, copied)
       }
     }
+  }
+
+  private func release(_ info: UnsafeMutablePointer<fuse_file_info>?) throws {
+    guard let file = OpenNode.giveBack(info) else { return }
+    if file.access == .writing { didClose(file.number) }
+    try file.close()
   }
 
   /// Bytes that one copy_file_range(2) does at most; the caller asks for the rest.

@@ -3,10 +3,16 @@ internal import CofferContainer
 internal import CofferFiles
 internal import Glibc
 
-/// What the kernel asks of folders. They are not opened: it keeps their entries until it is told of a change.
+/// What the kernel asks of folders. It keeps their entries until it is told of a change.
 extension MountServer {
   static func setFolderOperations(_ operations: inout fuse_lowlevel_ops) {
-    operations.opendir = { request, _, _ in Request.answer(request) { request, _ in request.fail(ENOSYS) } }
+    operations.opendir = { request, folder, info in
+      Request.answer(request) { request, server in
+        info!.pointee.cache_readdir = 1
+        info!.pointee.keep_cache = server.mayKeepEntries(of: server.number(folder)) ? 1 : 0
+        fuse_reply_open(request.handle, info)
+      }
+    }
     operations.readdir = { request, folder, room, offset, _ in
       Request.answer(request) { request, server in
         try server.read(folder, room, offset, withAttributes: false, for: request)
@@ -47,7 +53,6 @@ extension MountServer {
               name, found.number.value, found.kind, found.attributes.map(entry), behind: off_t(found.cookie))
           }
           if !isAdded { break }
-          if withAttributes, found.kind == .file { didName(found.number, found.name, in: folder) }
         }
       }
       fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, page.count)

@@ -9,10 +9,7 @@ extension MountServer {
     operations.lookup = { request, folder, name in
       Request.answer(request) { request, server in
         do {
-          let (name, folder) = (Array(name!), server.number(folder))
-          let found = try server.view.lookup(name, in: folder)
-          server.didName(found.number, name, in: folder)
-          var entry = server.entry(found)
+          var entry = server.entry(try server.view.lookup(Array(name!), in: server.number(folder)))
           fuse_reply_entry(request.handle, &entry)
         } catch let error as ViewError where error == .notFound {
           var entry = MountServer.missing
@@ -31,9 +28,7 @@ extension MountServer {
       Request.answer(request) { request, server in
         guard let kind = NodeKind(mode: mode) else { return request.fail(EPERM) }
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
-        let made = try server.view.makeNode(kind, Array(name!), in: server.number(folder), node)
-        server.didName(made.number, Array(name!), in: server.number(folder))
-        var entry = server.entry(made)
+        var entry = server.entry(try server.view.makeNode(kind, Array(name!), in: server.number(folder), node))
         fuse_reply_entry(request.handle, &entry)
       }
     }
@@ -54,7 +49,7 @@ extension MountServer {
     }
     operations.readlink = { request, number in
       Request.answer(request) { request, server in
-        let target = try server.view.readLink(server.number(number))
+        let target = try existing { try server.view.readLink(server.number(number)) }
         (target + [0]).withUnsafeBytes { bytes in
           _ = fuse_reply_readlink(request.handle, bytes.bindMemory(to: CChar.self).baseAddress)
         }
@@ -62,12 +57,14 @@ extension MountServer {
     }
     operations.unlink = { request, folder, name in
       Request.answer(request) { request, server in
+        server.willRemove(Array(name!), in: folder)
         try server.view.unlink(Array(name!), in: server.number(folder))
         request.done()
       }
     }
     operations.rmdir = { request, folder, name in
       Request.answer(request) { request, server in
+        server.willRemove(Array(name!), in: folder)
         try server.view.removeFolder(Array(name!), in: server.number(folder))
         request.done()
       }
@@ -81,10 +78,19 @@ extension MountServer {
         case UInt32(RENAME_EXCHANGE): mode = .exchange
         default: return request.fail(EINVAL)
         }
+        if mode == .replace { server.willRemove(Array(newName!), in: newFolder, isReplaced: true) }
         try server.view.rename(
           Array(name!), in: server.number(folder), to: Array(newName!), in: server.number(newFolder), mode: mode)
         request.done()
       }
     }
+  }
+
+  /// What has the name may be about to lose its last one. A program that has just found a file which is replaced shall find
+  /// it, and not that it was there once.
+  private func willRemove(_ name: [UInt8], in folder: fuse_ino_t, isReplaced: Bool = false) {
+    guard let found = try? view.lookup(name, in: number(folder)), found.kind == .directory || found.linkCount <= 1
+    else { return }
+    removed.keep(found, isReplaced && found.kind == .file ? try? view.open(found.number, .reading) : nil)
   }
 }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// One mount: answers the kernel's requests for a view of a container, from threads of its own.
 ///
 /// The kernel keeps names, attributes and content without asking again, and is told where somebody else changes them. It
-/// also keeps what is written for a while; fsync(2), close(2) and the end of the mount bring that into the vault.
+/// also keeps what is written to mappings for a while; msync(2), close(2) and the end of the mount bring that into the vault.
 public final class MountServer: Sendable {
   public let view: ContainerView
   /// The mount point, as a canonical path.
@@ -17,13 +17,16 @@ public final class MountServer: Sendable {
   let session = FuseSession()
   let handshake = Handshake()
   let buffers = AnswerBuffers()
-  /// Of a mount in which nothing is written the kernel believes every size that it is told, and nothing has to be known.
-  private let places: KnownPlaces?
+  let removed = RemovedNodes()
+  /// Folders whose entries others have changed since the kernel last asked.
+  private let changedFolders = Mutex<Set<InodeNumber>>([])
   private let didEnd: @Sendable (MountServer) -> Void
   private let phase = Mutex(Phase.starting)
   private let phaseChanged = NSCondition()
   /// Files whose content the kernel may keep.
   private let opened = Mutex<Set<InodeNumber>>([])
+  /// How often each file is open for writing.
+  private let writers = Mutex<[InodeNumber: Int]>([:])
   private let observations = Mutex<[ContainerObservation]>([])
 
   private enum Phase { case starting, live, ended }
@@ -47,7 +50,6 @@ public final class MountServer: Sendable {
     self.view = view
     self.place = place
     self.didEnd = didEnd
-    places = view.isReadOnly ? nil : KnownPlaces()
   }
 
   private func start(allowsOthers: Bool) throws(MountError) {
@@ -62,6 +64,7 @@ public final class MountServer: Sendable {
       observations = [
         view.observeChanges { [weak self] found in
           guard let self else { return }
+          for case .name(_, let folder) in found { changedFolders.withLock { _ = $0.insert(folder) } }
           changes.add(found.flatMap(toKernel), isWaiting: !ContainerView.isWorkingHere)
         },
         view.observeLocking { [weak self] in self?.dropContent() },
@@ -92,6 +95,7 @@ public final class MountServer: Sendable {
 
   private func finish() {
     observations.withLock { $0 = [] }
+    removed.forgetAll()
     view.end()
     // What the kernel gave back last.
     try? view.commitAll()
@@ -133,8 +137,36 @@ public final class MountServer: Sendable {
 
   // MARK: What the kernel keeps
 
-  func didOpen(_ number: InodeNumber) { opened.withLock { _ = $0.insert(number) } }
-  func didForget(_ number: InodeNumber) { opened.withLock { _ = $0.remove(number) } }
+  func didOpen(_ number: InodeNumber, isWriting: Bool) {
+    opened.withLock { _ = $0.insert(number) }
+    if isWriting { writers.withLock { $0[number, default: 0] += 1 } }
+  }
+
+  func didClose(_ number: InodeNumber) {
+    writers.withLock { writers in
+      guard let count = writers[number] else { return }
+      writers[number] = count > 1 ? count - 1 : nil
+    }
+  }
+
+  /// Runs `body` when the kernel has given back what it has of a file: what a program wrote to a mapping. On a thread of
+  /// its own where there may be any, for one that answers a request would wait for itself.
+  func whenWrittenBack(_ number: InodeNumber, _ body: @escaping @Sendable () -> Void) {
+    guard writers.withLock({ $0[number] != nil }) else { return body() }
+    Thread.detachNewThread { [self] in
+      session.tell(.content(kernelNumber(number)))
+      body()
+    }
+  }
+
+  func didForget(_ number: InodeNumber) {
+    opened.withLock { _ = $0.remove(number) }
+    removed.forget(number)
+  }
+
+  /// Whether the entries that the kernel has of a folder may be used again. Asked when it is opened: what another has
+  /// changed until then is then read anew, also by a reading that began before the change.
+  func mayKeepEntries(of folder: InodeNumber) -> Bool { changedFolders.withLock { $0.remove(folder) } == nil }
 
   /// Lets the kernel write back what it has of files, and forget it, also where a program has it mapped.
   private func dropContent() {
@@ -142,33 +174,13 @@ public final class MountServer: Sendable {
     buffers.overwriteAll()
   }
 
-  /// The kernel was told of a file under this name.
-  func didName(_ number: InodeNumber, _ name: [UInt8], in folder: InodeNumber) {
-    places?.remember(number, as: name, in: folder)
-  }
-
   private func toKernel(_ change: ViewChange) -> [KernelChange] {
     switch change {
-    case .name(let name, let folder): [.name(name, in: kernelNumber(folder))]
+    // Of a name that the kernel does not know it would forget nothing: so the folder's entries as well.
+    case .name(let name, let folder): [.name(name, in: kernelNumber(folder)), .content(kernelNumber(folder))]
     case .attributes(let number): [.attributes(kernelNumber(number))]
-    case .content(let number): [.content(kernelNumber(number))] + forgettingSize(of: number)
+    case .content(let number): [.content(kernelNumber(number))]
     }
-  }
-
-  /// What makes the kernel forget the size that it keeps of a file: its name, or where that is not known, all names. A file
-  /// that a program has open here keeps its size until it is opened anew.
-  private func forgettingSize(of number: InodeNumber) -> [KernelChange] {
-    guard let places else { return [] }
-    if let place = places[number] { return [.name(place.name, in: kernelNumber(place.folder))] }
-    var names: [KernelChange] = []
-    var cookie: UInt64?
-    while let found = try? view.readFolder(view.root, after: cookie, limit: 512, withAttributes: false),
-      let last = found.last
-    {
-      names += found.map { .name($0.name, in: fuse_ino_t(FUSE_ROOT_ID)) }
-      cookie = last.cookie
-    }
-    return names
   }
 }
 
@@ -197,14 +209,15 @@ extension MountServer {
   /// What the kernel may do by itself. Locks of files are not asked for: it keeps them, for there is no other machine.
   private func configure(_ connection: inout fuse_conn_info) {
     let wanted =
-      (view.isReadOnly ? 0 : FUSE_CAP_WRITEBACK_CACHE) | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS
-      | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_NO_OPENDIR_SUPPORT
+      FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_CACHE_SYMLINKS
       | FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO
+    // What programs write comes here at once. A kernel that keeps it would tell lseek(2) of holes that are none, so that
+    // cp(1) would copy zeros, count blocks too late, and believe no size that another mount has made.
     // Pages stay until they are declared void, whatever the times say; locks stay with the kernel; a buffer is written to
     // and read from, without pipes between; and of clearing bits, see KernelChannel.
     let unwanted =
-      FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_SPLICE_READ
-      | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV
+      FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS
+      | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV
     connection.want |= UInt32(wanted) & connection.capable
     connection.want &= ~UInt32(unwanted)
     connection.max_background = 64

@@ -6,7 +6,7 @@ internal import Glibc
 
 /// One request of the kernel. It is answered exactly once: with what `answer`'s body replies, or with the failure that it
 /// throws.
-struct Request {
+struct Request: @unchecked Sendable {
   let handle: fuse_req_t
 
   /// Runs `body`, which replies or throws.
@@ -16,7 +16,7 @@ struct Request {
     do {
       try body(request, Unmanaged<MountServer>.fromOpaque(data).takeUnretainedValue())
     } catch {
-      request.fail((error as? ViewError)?.number ?? EIO)
+      request.fail(error is StaleNode ? ESTALE : (error as? ViewError)?.number ?? EIO)
     }
   }
 
@@ -28,6 +28,15 @@ struct Request {
     let context = fuse_req_ctx(handle)
     return FileOwner(user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0)
   }
+}
+
+/// The kernel knows a file that is no more: others have removed it. It then looks its name up anew, and tells the program
+/// what it finds.
+struct StaleNode: Error {}
+
+/// Runs `body`, which asks for a file by its number.
+func existing<Result>(_ body: () throws -> Result) throws -> Result {
+  do { return try body() } catch ViewError.notFound { throw StaleNode() }
 }
 
 extension MountServer {

@@ -50,10 +50,12 @@ extension ContainerView {
   }
 
   /// Names that the system itself would give a meaning to, such as access control lists, are not kept: nobody would
-  /// enforce them.
+  /// enforce them. Those of no known space are refused as by other file systems.
   private static func check(attribute name: [UInt8]) throws(ViewError) {
-    if name.starts(with: Array("system.".utf8)) { throw .unsupported }
+    guard attributeSpaces.contains(where: { name.starts(with: $0) }) else { throw .unsupported }
   }
+
+  private static let attributeSpaces = ["user.", "security.", "trusted."].map { Array($0.utf8) }
 
   /// Room on the disk that the vault lies on.
   public func space() throws(ViewError) -> FileSystemSpace {

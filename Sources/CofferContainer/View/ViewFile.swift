@@ -4,11 +4,13 @@ internal import CofferVault
 /// A file that a view's client has open. Each call passes the view's choke point: an open file ends with the view.
 public final class ViewFile: Sendable {
   public let number: InodeNumber
+  public let access: ContainerView.Access
   private let view: ContainerView
   private let file: OpenFile
 
-  init(_ file: OpenFile, _ number: InodeNumber, in view: ContainerView) {
+  init(_ file: OpenFile, _ number: InodeNumber, _ access: ContainerView.Access, in view: ContainerView) {
     self.file = file
+    self.access = access
     self.number = number
     self.view = view
   }
@@ -70,7 +72,7 @@ extension ContainerView {
   /// Opens a file. Throws `locked`, `isADirectory`, and `invalid` for what has no content.
   public func open(_ number: InodeNumber, _ access: Access) throws(ViewError) -> ViewFile {
     let file = try perform(access, on: number) { try $0.open(number, access == .writing ? .writing : .reading) }
-    return ViewFile(file, number, in: self)
+    return ViewFile(file, number, access, in: self)
   }
 
   /// Makes a file and opens it for writing.
@@ -81,6 +83,6 @@ extension ContainerView {
     let (attributes, file) = try perform(.writing, on: folder) { vault in
       try vault.createFile(name, in: folder, vault.inheriting(node, folder))
     }
-    return (attributes, ViewFile(file, attributes.number, in: self))
+    return (attributes, ViewFile(file, attributes.number, .writing, in: self))
   }
 }

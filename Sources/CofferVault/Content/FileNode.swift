@@ -149,9 +149,9 @@ final class FileNode: Sendable {
     vault.changeObservers.tell([.content(of: number)])
   }
 
-  /// What the content takes in its object, or in its record.
+  /// What the content takes in its object, or in its record; with what waits in memory for a place in the object.
   var storedByteCount: UInt64 {
-    state.withLock { _ in object.map { slots.used << $0.exponent } ?? byteCount }
+    state.withLock { _ in object.map { (slots.used + UInt64(dirtyBlocks.count)) << $0.exponent } ?? byteCount }
   }
 
   func noteChange() {

@@ -114,6 +114,16 @@ import Testing
     kind: Ground.Kind
   ) throws {
     // At every moment the file has ones or nothing; zeros would be what was never written.
+    // The kernel fills a page of a mount that is cut off meanwhile with zeros, and may keep it when the file has grown
+    // again: between programs that do not lock, neither it nor we can tell the two moments apart.
+    try withKnownIssue(isIntermittent: true) {
+      try cutAndGrow(on: kind)
+    } when: {
+      kind == .mount
+    }
+  }
+
+  private func cutAndGrow(on kind: Ground.Kind) throws {
     let plot = try Plot.on(kind)
     let size = 100_000
     try Kernel.makeFile(plot("file"), [UInt8](repeating: 1, count: size))

@@ -1,0 +1,36 @@
+internal import CofferContainer
+internal import CofferFiles
+internal import Synchronization
+
+/// What files and folders were when their last name went, as long as the kernel knows them: a program that stands in a
+/// removed folder, or holds a file by no more than a path's descriptor, may still ask.
+final class RemovedNodes: Sendable {
+  private struct Node {
+    let attributes: FileAttributes
+    /// Held open, so that whoever is about to open it by the name that it had finds it.
+    let file: ViewFile?
+  }
+
+  private let known = Mutex<[InodeNumber: Node]>([:])
+
+  /// Called before the name goes, so that nobody asks between; it means nothing where it stays.
+  func keep(_ attributes: FileAttributes, _ file: ViewFile?) {
+    let former = known.withLock { $0.updateValue(Node(attributes: attributes, file: file), forKey: attributes.number) }
+    try? former?.file?.close()
+  }
+
+  subscript(number: InodeNumber) -> FileAttributes? { known.withLock { $0[number]?.attributes } }
+
+  func forget(_ number: InodeNumber) {
+    let node = known.withLock { $0.removeValue(forKey: number) }
+    try? node?.file?.close()
+  }
+
+  func forgetAll() {
+    let nodes = known.withLock { known in
+      defer { known = [:] }
+      return known.values.map(\.file)
+    }
+    for file in nodes { try? file?.close() }
+  }
+}
