@@ -50,7 +50,7 @@ import Testing
     let plot = try Plot.on(kind)
     let program = try Program(in: plot)
     try makeTree(program.plain("tree"))
-    let options = "--xattrs --xattrs-include='user.*' --format=posix"
+    let options = "-p --xattrs --xattrs-include='user.*' --format=posix"
     try program.run(
       """
       tar \(options) -S -C "$PLAIN" -c tree | tar \(options) -x

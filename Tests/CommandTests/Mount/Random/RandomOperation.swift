@@ -56,7 +56,9 @@ extension RandomOperation {
   private static func count(_ generator: inout SeededGenerator) -> Int { min(size(&generator), 150_000) }
 
   private static func mode(_ generator: inout SeededGenerator) -> mode_t {
-    mode_t([0o644, 0o600, 0o755, 0o777, 0o1777, 0o4755, 0o2755, 0o000, 0o444].randomElement(using: &generator)!)
+    let mode = [0o644, 0o600, 0o755, 0o777, 0o1777, 0o4755, 0o2755, 0o000, 0o444].randomElement(using: &generator)!
+    // Everything is to be looked at afterwards, for which root needs no right.
+    return mode_t(mode) | (Person.canBeAnother ? 0 : 0o700)
   }
 
   private static func slot(_ generator: inout SeededGenerator) -> Int { Int.random(in: 0..<slots, using: &generator) }
