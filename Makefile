@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test sanitize soak bench lint build install clean
+.PHONY: help demo test sanitize soak bench bench-mount lint build install clean
 
 help: ## Lists these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Shows the main job on real files: from an encrypted file to an approved app
 	@Scripts/install-dependencies
@@ -28,6 +28,10 @@ bench: ## Measures put and get beside cp and age, the engine, files by size, and
 	@Scripts/bench-engine
 	@Scripts/bench-sizes
 	@Scripts/bench-agent
+
+bench-mount: ## Measures a mounted vault beside gocryptfs, securefs, CryFS, EncFS and the bare folder, as root
+	@Scripts/install-dependencies --bench-mount
+	@Scripts/bench-mount
 
 lint: ## Checks the style of the sources
 	@Scripts/lint
