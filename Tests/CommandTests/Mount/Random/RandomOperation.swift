@@ -101,9 +101,10 @@ extension RandomOperation {
     case 0: return .stat(path, following: generator.once(in: 2))
     case 1: return .chmod(path, mode(&generator))
     case 2:
-      let numbers = [-1, 0, 1, 1001, 65_534]
-      return .chown(
-        path, user: numbers.randomElement(using: &generator)!, group: numbers.randomElement(using: &generator)!)
+      // Not -1 for both: what that changes is left to the file system.
+      let numbers = [0, 1, 1001, 65_534]
+      let (user, group) = (numbers.randomElement(using: &generator)!, numbers.randomElement(using: &generator)!)
+      return .chown(path, user: generator.once(in: 4) ? -1 : user, group: group)
     case 3:
       func moment() -> Moment {
         Moment(

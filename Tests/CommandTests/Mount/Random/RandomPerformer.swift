@@ -40,7 +40,8 @@ final class RandomPerformer {
     case .unlink(let path): try Kernel.unlink(place(path))
     case .removeFolder(let path): try Kernel.rmdir(place(path))
     case .stat(let path, let following): return words(try Kernel.stat(place(path), following: following))
-    case .chmod(let path, let mode): try Kernel.chmod(place(path), mode)
+    case .chmod(let path, let mode):
+      try Kernel.chmod(place(path), mode & bits(of: try Kernel.stat(place(path), following: true)))
     case .chown(let path, let user, let group): try Kernel.chown(place(path), user: user, group: group)
     case .setTimes(let path, let accessed, let modified):
       try Kernel.setTimes(place(path), accessed: accessed, modified: modified)
@@ -89,7 +90,7 @@ final class RandomPerformer {
     case .findData(let slot, let offset): return try holes(in: file(slot), from: offset)
     case .sync(let slot): try file(slot).sync()
     case .statOpen(let slot): return words(try file(slot).stat())
-    case .chmodOpen(let slot, let mode): try file(slot).chmod(mode)
+    case .chmodOpen(let slot, let mode): try file(slot).chmod(mode & bits(of: file(slot).stat()))
     default: return "no operation on an open file"
     }
     return "done"
@@ -100,6 +101,9 @@ final class RandomPerformer {
     let size = stat.kind == S_IFREG || stat.kind == S_IFLNK ? stat.size : 0
     return "\(stat.kind) \(stat.permissions) \(stat.links) \(stat.user):\(stat.group) \(size)"
   }
+
+  /// Whether a new owner takes the set-user-ID bit from what is neither file nor folder is left to the file system.
+  private func bits(of stat: NodeStat) -> mode_t { stat.kind == S_IFREG || stat.kind == S_IFDIR ? 0o7777 : 0o1777 }
 
   /// fallocate(2), with zeros written where a file system cannot make a range zeros.
   private func apply(_ change: CInt, _ offset: Int, _ count: Int, to file: Handle) throws {
