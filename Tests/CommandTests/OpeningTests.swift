@@ -56,13 +56,17 @@ import Testing
     let windows = try desk.run("coffer", ["ls", "--passcode-file", "-"], input: Array("\(Desk.passcode)\r\n".utf8))
     #expect(windows.output == "rest\n")
 
-    for wrong in ["", "correct horse battery stapl", "correct horse battery staple ", "Correct horse battery staple"] {
+    // None can be empty: that is a mistake, and no try.
+    try desk.write("empty", "")
+    for arguments in [["ls"], ["put", "empty", "/rest"]] {
+      expect(try desk.run("coffer", arguments + ["--passcode-file", "empty"]), code: 64, says: ["empty"])
+    }
+    for wrong in ["correct horse battery stapl", "correct horse battery staple ", "Correct horse battery staple"] {
       try desk.write("wrong", wrong)
       for arguments in [["ls"], ["get", "/rest", "out"], ["put", "wrong", "/rest"], ["rm", "/rest"]] {
         let outcome = try desk.run("coffer", arguments + ["--passcode-file", "wrong"])
         expect(outcome, code: 77, says: ["the passcode is wrong"])
       }
-      if wrong.isEmpty { continue }
       expect(
         try desk.run("coffer", ["ls", "--passcode-file", "-"], input: Array(wrong.utf8)), code: 77,
         says: ["the passcode is wrong"])

@@ -53,7 +53,7 @@
       if options.json {
         try Output.json(Answer(mounted: point.path))
       } else {
-        Output.line("mounted on \(point.path); end it with: coffer unmount \(point.path)")
+        Output.line("mounted on \(point.path); end it with: coffer unmount \(point.path.quotedForShell)")
       }
       try Output.finish()
       if foreground { try stay(server) }

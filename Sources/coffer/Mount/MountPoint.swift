@@ -18,7 +18,7 @@
       }
       let url = URL(filePath: named).standardizedFileURL
       guard let parent = Mounts.canonicalPath(url.deletingLastPathComponent().path) else {
-        throw Failure.notFound("\(argument): no such folder")
+        throw Failure.notFound("\(argument): no such folder; make an empty one first")
       }
       path = (parent == "/" ? "" : parent) + "/" + url.lastPathComponent
     }
@@ -27,23 +27,38 @@
     func requireEmpty(_ options: GlobalOptions) throws {
       if Mounts.isDead(at: path) {
         throw Failure.cannotCreate(
-          "a mount whose agent is gone still lies there; clear it away with: coffer unmount \(path)")
+          "a mount whose agent is gone still lies there; clear it away with: coffer unmount "
+            + path.quotedForShell)
       }
       if Mounts.isVault(at: path) { throw Failure.cannotCreate("a vault is mounted there already") }
       let folder: OwnedDescriptor
       do {
         folder = try FileSystem().open(path, .directory)
       } catch {
-        if try FileSystem().status(of: path) == nil { throw Failure.notFound("\(path): no such folder") }
+        if try FileSystem().status(of: path) == nil {
+          throw Failure.notFound("\(path): no such folder; make an empty one first")
+        }
         throw Failure.usage("\(path) is no folder, or is not yours to read")
+      }
+      guard try !options.isInVault(path) else {
+        throw Failure.usage("a vault cannot be mounted on its own folder, or inside it; choose another one")
       }
       guard try FileSystem().names(in: folder).isEmpty else {
         throw Failure.cannotCreate("the folder is not empty; what is in it would be hidden. Choose an empty one")
       }
-      guard try !options.isInVault(path) else {
-        throw Failure.usage("a vault cannot be mounted inside its own folder; choose another one")
-      }
     }
+  }
+
+  extension String {
+    /// As one word for a shell.
+    var quotedForShell: String {
+      let isPlain = !isEmpty && unicodeScalars.allSatisfy { CharacterSet.plainInShell.contains($0) }
+      return isPlain ? self : "'" + replacing("'", with: "'\\''") + "'"
+    }
+  }
+
+  extension CharacterSet {
+    fileprivate static let plainInShell = CharacterSet.alphanumerics.union(CharacterSet(charactersIn: "/._-+:@%,="))
   }
 
   extension Failure {

@@ -26,6 +26,10 @@ struct VerifyCommand: ParsableCommand {
 
   func run() throws {
     let report = try options.withContainer { container in
+      // What cannot be read now is not damaged.
+      if container.isLocked {
+        throw Failure(code: 77, text: "the vault is locked, and cannot be checked; unlock it with: coffer unlock")
+      }
       Interrupts.catchFromHere()
       let interrupts = Interrupts.present
       let line = ProgressLine()

@@ -72,7 +72,7 @@ final class MountTests {
       try desk.unserved(66, "no such folder", "mount", "absent")
       try desk.unserved(64, "no folder", "mount", "passcode")
       try shell("mkdir -p vault/inside")
-      try desk.unserved(64, "inside its own folder", "mount", "vault/inside")
+      try desk.unserved(64, "on its own folder, or inside it", "mount", "vault/inside")
       #expect(try desk.agentStatus() == nil || isServed)
     }
     try desk.served("mount", "link")
@@ -160,6 +160,7 @@ final class MountTests {
     let refused = "Permission denied\n"
     #expect([reader.line(), reader.line(), reader.line()] == ["read \(refused)", "far \(refused)", "lost 01\n"])
     try fails("cat mnt/file", "Permission denied")
+    try desk.unserved(77, "locked", "verify", "--deep")
     try fails("echo x > mnt/new", "Permission denied")
     #expect(try desk.read("mnt/open-class") == noise(9000))
     #expect(try shell("ls mnt") == "file\nopen-class\n")
