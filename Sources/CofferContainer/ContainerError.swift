@@ -60,7 +60,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .tooManyAttributes, .nameCollisions:
       .cannotCreate
     case .newerFormat, .damaged, .olderThanAnchor, .outdatedKeybag: .damaged
-    case .wrongPasscode, .tooManyAttempts, .wiped, .maybeCopy, .foreignKeybag, .nothingToWipe, .wrongRecoveryKey,
+    case .wrongPasscode, .tooManyAttempts, .wiped, .maybeCopy, .copyOfPresentVault, .foreignKeybag, .nothingToWipe,
+      .wrongRecoveryKey,
       .wrongEscrowKey, .deviceSecretMissing, .locked:
       .refused
     case .inUse, .busy: .tryAgain

@@ -27,6 +27,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case wiped
   /// What is to be wiped may be a copy, whose keys are the vault's, too.
   case maybeCopy
+  /// A copy is to get a new passcode, while the vault itself lies in another folder of this device.
+  case copyOfPresentVault
   /// What is to be wiped has another keybag than this device's vault of that id.
   case foreignKeybag
   /// What is to be wiped is no vault that this key store has keys of.
@@ -130,6 +132,10 @@ extension VaultError: CustomStringConvertible {
         + "copy of it, a backup, or a vault that was moved here from a disk that is not there any more. All of them have "
         + "the same keys. To be rid of a copy, delete its folder; to destroy the keys of every copy: coffer wipe "
         + "--all-copies"
+    case .copyOfPresentVault:
+      "nothing was changed: this is a copy, and the vault itself lies in another folder on this device, which a new passcode "
+        + "for the copy would lock out. Recover it there; or, to take this copy as the vault from now on: coffer recover "
+        + "--accept-restored"
     case .foreignKeybag:
       "nothing was destroyed: the folder's coffer.json or keybag.json is not what this device made; it is damaged, or "
         + "somebody else's. Delete the folder; to destroy the keys that the key store has of a vault with its id, and so "

@@ -50,9 +50,14 @@ struct FolderPlace: Equatable {
     guard let path = String(validating: path, as: UTF8.self), let slash = path.lastIndex(of: "/"),
       try folder.files.status(of: String(path[...slash]))?.device == device
     else { return false }
-    guard try folder.files.status(of: path)?.kind == .directory else { return true }
-    let former = try VaultFolder(opening: path, files: folder.files)
-    guard let bytes = try former.contents(of: VaultFormat.description) else { return true }
-    return try VaultDescription(parsing: bytes).id != vault
+    return try !hasVault(vault, folder.files)
+  }
+
+  /// Whether a folder of this id still lies there.
+  func hasVault(_ vault: VaultID, _ files: FileSystem) throws -> Bool {
+    guard let path = String(validating: path, as: UTF8.self), try files.status(of: path)?.kind == .directory,
+      let bytes = try VaultFolder(opening: path, files: files).contents(of: VaultFormat.description)
+    else { return false }
+    return try VaultDescription(parsing: bytes).id == vault
   }
 }

@@ -23,7 +23,8 @@ extension Vault {
   /// - Parameters:
   ///   - passcode: called once the key was right.
   ///   - options: `acceptsOlderState` for a copy that is older than what this device has seen.
-  /// Throws `noRecoverySlot`, `wrongRecoveryKey`, `noEscrowSlot`, `wrongEscrowKey`; `olderThanAnchor` for a copy that is
+  /// Throws `copyOfPresentVault` for a copy whose vault is still in use here, unless `acceptsOlderState`;
+  /// `noRecoverySlot`, `wrongRecoveryKey`, `noEscrowSlot`, `wrongEscrowKey`; `olderThanAnchor` for a copy that is
   /// older than what this device has seen; and what opening throws.
   public static func recover(
     at path: String, keyStore: any KeyStore, with key: WayBack, passcode: () throws -> SecretBytes,
@@ -112,6 +113,12 @@ private struct VaultRecovery {
     }
     // Whoever has this key may put any keybag in place; only the state of the files is held against the anchor.
     guard secret == nil || acceptsOlderState || anchor?.accepts(root) == true else { throw VaultError.olderThanAnchor }
+    // The key store has one passcode for all of them: a new one for a copy would lock out the vault itself.
+    if secret != nil, !acceptsOlderState, let kept = try FolderPlace(in: locked.keyStore, for: locked.id),
+      try !kept.isOf(locked.folder, locked.id), try kept.hasVault(locked.id, locked.folder.files)
+    {
+      throw VaultError.copyOfPresentVault
+    }
     isNewDevice = secret == nil
     self.secret = secret ?? SecretKey().secretBytes
     self.place = place

@@ -63,6 +63,31 @@ import Testing
     #expect(try fixture.refusal(new, on: fixture.disk) == nil)
   }
 
+  @Test func `a copy gets no passcode of its own while the vault itself is in use here`() throws {
+    let key = RecoveryKey()
+    let fixture = try PasscodeFixture(options: KeybagOptions(recoveryKey: key))
+    let copy = fixture.folder("second")
+    try FileSystem().makeDirectory(copy)
+    try FileManager.default.copyItem(atPath: fixture.disk + "/vault", toPath: copy + "/vault")
+    let store = fixture.keyStore(fixture.disk)
+    #expect(throws: VaultError.copyOfPresentVault) {
+      try fixture.recover(.recoveryKey(key), on: copy, keyStore: store)
+    }
+    // Nothing has changed for the vault.
+    #expect(try fixture.refusal(old, on: fixture.disk) == nil)
+    var accepting = TestVault.options
+    accepting.acceptsOlderState = true
+    try fixture.recover(.recoveryKey(key), on: copy, keyStore: store, vaultOptions: accepting).close()
+
+    // Where the vault is gone, its copy is all that there is.
+    let other = try PasscodeFixture(options: KeybagOptions(recoveryKey: key))
+    let left = other.folder("second")
+    try FileSystem().makeDirectory(left)
+    try FileManager.default.copyItem(atPath: other.disk + "/vault", toPath: left + "/vault")
+    try FileManager.default.removeItem(atPath: other.disk + "/vault")
+    try other.recover(.recoveryKey(key), on: left, keyStore: other.keyStore(other.disk)).close()
+  }
+
   @Test(arguments: [false, true]) func `a recovery that is cut anywhere can be done again`(isNewDevice: Bool) throws {
     let key = RecoveryKey()
     let fixture = try PasscodeFixture(options: KeybagOptions(recoveryKey: key))
@@ -73,6 +98,8 @@ import Testing
       fixture.startHere()
     }
     try fixture.recover(.recoveryKey(key)).close()
+    // What a cut left lies elsewhere, and is no copy of a vault that is in use.
+    try FileManager.default.removeItem(atPath: fixture.disk + "/vault")
     var outcomes: [String: Int] = [:]
     try fixture.cuts(reorderings: 1) { position, fate, write in
       let place = try MemoryFolder()

@@ -226,10 +226,13 @@ import Testing
   @Test(arguments: [false, true]) func `what a wipe has destroyed nobody writes back`(_ isRecovery: Bool) throws {
     let key = RecoveryKey()
     let fixture = try PasscodeFixture(options: KeybagOptions(recoveryKey: key))
+    // Each is a copy of what is in use nowhere.
+    let original = fixture.folder("original")
+    try manager.moveItem(atPath: fixture.disk, toPath: original)
     var count = 0
     while true {
       let disk = fixture.folder("disk \(count)")
-      try manager.copyItem(atPath: fixture.disk, toPath: disk)
+      try manager.copyItem(atPath: original, toPath: disk)
       let store = fixture.keyStore(disk)
       let (didCome, didEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
       let vault = disk + "/vault"
