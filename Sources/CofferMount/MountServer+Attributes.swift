@@ -57,8 +57,9 @@ extension MountServer {
   private static func setExtendedAttributeOperations(_ operations: inout fuse_lowlevel_ops) {
     operations.getxattr = { request, number, name, room in
       Request.answer(request) { request, server in
+        let name = try attributeName(name!)
         request.reply(
-          try existing { try server.view.extendedAttribute(Array(name!), of: server.number(number)) }, room: room)
+          try existing { try server.view.extendedAttribute(name, of: server.number(number)) }, room: room)
       }
     }
     operations.listxattr = { request, number, room in
@@ -77,18 +78,28 @@ extension MountServer {
         default: return request.fail(EINVAL)
         }
         let bytes = Array(UnsafeRawBufferPointer(start: value, count: count))
-        try server.view.setExtendedAttribute(Array(name!), of: server.number(number), to: bytes, mode: mode)
+        try server.view.setExtendedAttribute(attributeName(name!), of: server.number(number), to: bytes, mode: mode)
         request.done()
       }
     }
     operations.removexattr = { request, number, name in
       Request.answer(request) { request, server in
-        try server.view.removeExtendedAttribute(Array(name!), of: server.number(number))
+        try server.view.removeExtendedAttribute(attributeName(name!), of: server.number(number))
         request.done()
       }
     }
   }
 }
+
+/// The name of an extended attribute in one of the spaces of xattr(7) that are kept. Those that the system itself would give
+/// a meaning to, such as access control lists, are not: nobody would enforce them.
+private func attributeName(_ text: UnsafePointer<CChar>) throws -> [UInt8] {
+  let name = Array(text)
+  guard attributeSpaces.contains(where: { name.starts(with: $0) }) else { throw ViewError.unsupported }
+  return name
+}
+
+private let attributeSpaces = ["user.", "security.", "trusted."].map { Array($0.utf8) }
 
 extension MountServer {
   /// After a change of content by anyone but root: its set-user-ID bits go, as write(2) has it.

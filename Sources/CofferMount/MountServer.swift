@@ -109,6 +109,10 @@ public final class MountServer: Sendable {
   /// Waits until the mount has ended.
   public func waitForEnd() { phaseChanged.withLock { while !hasEnded { phaseChanged.wait() } } }
 
+  /// How long the kernel may take to let go of a mount that has been taken out of the tree, in seconds. It keeps one that a
+  /// program has in a name space of its own.
+  private static let endTime = 5.0
+
   /// Waits until the mount has ended, or somebody wants something else; `false` for that. Looks twice a second.
   public func waitForEnd(orUntil isWanted: () -> Bool) -> Bool {
     phaseChanged.withLock {
@@ -125,14 +129,20 @@ public final class MountServer: Sendable {
   public func end(isForced: Bool) throws(MountError) {
     do {
       try Mounts.unmount(place, isLazy: false)
-      waitForEnd()
     } catch {
       guard isForced, error == .busy else { throw error }
-      dropContent()
-      view.end()
       try Mounts.unmount(place, isLazy: true)
-      try? view.commitAll()
+      return cutOff()
     }
+    let end = Date(timeIntervalSinceNow: Self.endTime)
+    if !waitForEnd(orUntil: { Date() >= end }) { cutOff() }
+  }
+
+  /// Brings what programs wrote into the vault, and lets nothing pass any more.
+  private func cutOff() {
+    dropContent()
+    view.end()
+    try? view.commitAll()
   }
 
   // MARK: What the kernel keeps

@@ -1,4 +1,5 @@
 internal import CFuse3
+internal import CofferSystem
 internal import Foundation
 internal import Glibc
 
@@ -56,13 +57,14 @@ public enum Mounts {
     if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
     if errno == EBUSY { throw .busy }
     // An ordinary user ends mounts through the helper.
-    let helper = Process()
-    helper.executableURL = URL(filePath: "/usr/bin/fusermount3")
-    helper.arguments = ["-u", "-q"] + (isLazy ? ["-z"] : []) + ["--", place]
-    helper.standardError = FileHandle.nullDevice
-    do { try helper.run() } catch { throw .noHelper }
-    helper.waitUntilExit()
-    if helper.terminationStatus == 0 { return }
+    do {
+      var helper = try Subprocess(
+        "/usr/bin/fusermount3", arguments: ["-u", "-q"] + (isLazy ? ["-z"] : []) + ["--", place])
+      let answer = try helper.converse(sending: [], receivingAtMost: 64 << 10, within: .seconds(30))
+      if answer.end == .exited(0) { return }
+    } catch {
+      throw error.isAbsent ? .noHelper : .failed
+    }
     throw kind(at: place) == nil ? .notMounted : .busy
   }
 

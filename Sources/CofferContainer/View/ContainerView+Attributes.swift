@@ -29,8 +29,7 @@ extension ContainerView {
 
   /// Throws `noSuchAttribute`.
   public func extendedAttribute(_ name: [UInt8], of number: InodeNumber) throws(ViewError) -> [UInt8] {
-    try Self.check(attribute: name)
-    return try perform(.reading, on: number) { try $0.extendedAttribute(name, of: number) }
+    try perform(.reading, on: number) { try $0.extendedAttribute(name, of: number) }
   }
 
   public func extendedAttributeNames(of number: InodeNumber) throws(ViewError) -> [[UInt8]] {
@@ -40,22 +39,12 @@ extension ContainerView {
   public func setExtendedAttribute(
     _ name: [UInt8], of number: InodeNumber, to value: [UInt8], mode: AttributeMode
   ) throws(ViewError) {
-    try Self.check(attribute: name)
     try perform(.writing, on: number) { try $0.setExtendedAttribute(name, of: number, to: value, mode: mode) }
   }
 
   public func removeExtendedAttribute(_ name: [UInt8], of number: InodeNumber) throws(ViewError) {
-    try Self.check(attribute: name)
     try perform(.writing, on: number) { try $0.removeExtendedAttribute(name, of: number) }
   }
-
-  /// Names that the system itself would give a meaning to, such as access control lists, are not kept: nobody would
-  /// enforce them. Those of no known space are refused as by other file systems.
-  private static func check(attribute name: [UInt8]) throws(ViewError) {
-    guard attributeSpaces.contains(where: { name.starts(with: $0) }) else { throw .unsupported }
-  }
-
-  private static let attributeSpaces = ["user.", "security.", "trusted."].map { Array($0.utf8) }
 
   /// Room on the disk that the vault lies on.
   public func space() throws(ViewError) -> FileSystemSpace {
