@@ -52,13 +52,8 @@ final class FuseSession: Sendable {
 
   /// Answers requests until the mount ends.
   func serve() {
-    guard let session = condition.withLock({ pointer }), let configuration = fuse_loop_cfg_create() else { return }
-    fuse_loop_cfg_set_clone_fd(configuration, 1)
-    let threads = UInt32(max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2))
-    fuse_loop_cfg_set_max_threads(configuration, threads)
-    fuse_loop_cfg_set_idle_threads(configuration, threads)
-    _ = coffer_fuse_loop(session, configuration)
-    fuse_loop_cfg_destroy(configuration)
+    guard let session = condition.withLock({ pointer }) else { return }
+    RequestLoop(session).run(threadCount: max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2))
   }
 
   func destroy() {

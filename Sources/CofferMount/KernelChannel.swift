@@ -7,10 +7,8 @@ internal import Synchronization
 /// the attribute `security.capability` at every write(2). So the flag is added to the answer of the first exchange, where
 /// the kernel has offered it. The layout is that of `linux/fuse.h`, which the kernel keeps for ever.
 enum KernelChannel {
-  private static let initialise: UInt32 = 26  // FUSE_INIT
   private static let killsPrivileges: UInt32 = 1 << 28  // FUSE_HANDLE_KILLPRIV_V2
-  /// Of the operation in a request's header, and of the flags behind it and behind an answer's.
-  private static let (operationOffset, requestFlagsOffset, answerFlagsOffset) = (4, 40 + 12, 12)
+  private static let answerFlagsOffset = 12
 
   static let operations = fuse_custom_io(
     writev: { descriptor, pieces, count, data in
@@ -24,11 +22,11 @@ enum KernelChannel {
     },
     read: { descriptor, buffer, room, data in
       let count = read(descriptor, buffer, room)
-      if count > requestFlagsOffset, let buffer, let server = server(data), server.handshake.isOpen,
-        buffer.loadUnaligned(fromByteOffset: operationOffset, as: UInt32.self) == initialise
+      if count > 0, let server = server(data), server.handshake.isOpen,
+        let request = KernelRequest(UnsafeRawBufferPointer(start: buffer, count: count)),
+        request.operation == .initialise
       {
-        let flags = buffer.loadUnaligned(fromByteOffset: requestFlagsOffset, as: UInt32.self)
-        server.handshake.didHear(isOffered: flags & killsPrivileges != 0)
+        server.handshake.didHear(isOffered: request.offers & killsPrivileges != 0)
       }
       return count
     },

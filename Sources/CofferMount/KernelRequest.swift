@@ -1,0 +1,41 @@
+internal import CFuse3
+
+/// A request as the kernel writes it: a header and what belongs to its operation. The layout is that of `linux/fuse.h`,
+/// which the kernel keeps for ever. Only what the library does not tell before it answers.
+struct KernelRequest {
+  enum Operation: UInt32 {
+    case read = 15
+    case write = 16
+    case fsync = 20
+    case initialise = 26
+    case fsyncdir = 30
+    case fallocate = 43
+    case copyFileRange = 47
+  }
+
+  static let headerByteCount = 40
+  private let bytes: UnsafeRawBufferPointer
+
+  /// Nil for what is too short.
+  init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count >= Self.headerByteCount else { return nil }
+    self.bytes = bytes
+  }
+
+  init?(_ buffer: fuse_buf) { self.init(UnsafeRawBufferPointer(start: buffer.mem, count: buffer.size)) }
+
+  /// Nil for those that nobody asks about here.
+  var operation: Operation? { Operation(rawValue: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) }
+
+  /// How many bytes a reading wants.
+  var readByteCount: Int { Int(argument(at: 16)) }
+
+  /// What the kernel offers in the first exchange, as flags.
+  var offers: UInt32 { argument(at: 12) }
+
+  /// 0 where the request is shorter.
+  private func argument(at offset: Int) -> UInt32 {
+    let place = Self.headerByteCount + offset
+    return place + 4 <= bytes.count ? bytes.loadUnaligned(fromByteOffset: place, as: UInt32.self) : 0
+  }
+}

@@ -1,0 +1,185 @@
+internal import CFuse3
+internal import Foundation
+internal import Glibc
+internal import Synchronization
+
+/// The threads that take the kernel's requests and answer them.
+///
+/// To wake a thread costs as much as to answer a small request. So one thread alone waits for requests, and it answers the
+/// small ones itself. It wakes another before a large one, and where requests keep waiting. Before it sleeps it looks for the
+/// next request for a while, for a program that walks a tree asks again within microseconds.
+///
+/// An answer may have to wait, perhaps for what another request brings. So while requests come, a thread that takes none
+/// looks from time to time whether they are still taken, and wakes another where they are not.
+final class RequestLoop: @unchecked Sendable {
+  private let session: OpaquePointer
+  private let descriptor: CInt
+  /// A thread waits for the next request.
+  private let isWaiting = Atomic(false)
+  private let takenCount = Atomic(0)
+  /// How long the last sync took, in nanoseconds.
+  private let syncTime = Atomic<UInt64>(0)
+
+  private let condition = NSCondition()
+  // Under `condition`.
+  private var idleCount = 0
+  /// Idle threads that are to look for requests, and do not know it yet.
+  private var calledCount = 0
+  private var hasEnded = false
+
+  /// Requests come: nobody sleeps until the next.
+  private let isBusy = Atomic(false)
+  private let watch = NSCondition()
+  /// Under `watch`.
+  private var isWatching = false
+
+  /// How long to look for the next request, in nanoseconds: a few times what a program needs between two.
+  private static let lookingTime: UInt64 = 30_000
+  /// How many requests in a row find others waiting before another thread helps.
+  private static let backlogLimit = 4
+  /// What takes as long is not waited for, in nanoseconds.
+  private static let longTime: UInt64 = 500_000
+  /// How often to look whether requests are taken, in seconds.
+  private static let watchingTime = 0.002
+
+  /// - Parameter session: of the library, mounted. It must outlive the loop.
+  init(_ session: OpaquePointer) {
+    self.session = session
+    descriptor = fuse_session_fd(session)
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+  }
+
+  /// Answers requests on as many threads as given until the mount ends.
+  func run(threadCount: Int) {
+    let group = DispatchGroup()
+    func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
+      group.enter()
+      let thread = Thread {
+        body()
+        group.leave()
+      }
+      thread.name = name
+      thread.start()
+    }
+    start("coffer mount watch") { [self] in watchRequests() }
+    for _ in 1..<threadCount { start("coffer mount") { [self] in work() } }
+    work()
+    group.wait()
+  }
+
+  private func work() {
+    var request = fuse_buf()
+    defer { free(request.mem) }
+    var backlog = 0
+    while take(&request) {
+      takenCount.wrappingAdd(1, ordering: .relaxed)
+      let kind = kind(of: request)
+      // One that waits is often the other half of what a single program does, as a number that the kernel forgets is.
+      backlog = kind == .small && isReady(waiting: 0) ? backlog + 1 : 0
+      let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
+      if kind == .large || isSlow || backlog >= Self.backlogLimit {
+        backlog = 0
+        call()
+      }
+      let start = Self.now
+      fuse_session_process_buf(session, &request)
+      if kind == .sync { syncTime.store(Self.now - start, ordering: .relaxed) }
+    }
+    condition.withLock {
+      hasEnded = true
+      condition.broadcast()
+    }
+    watch.withLock { watch.broadcast() }
+  }
+
+  /// Waits for a request; `false` when the mount has ended.
+  private func take(_ request: inout fuse_buf) -> Bool {
+    while true {
+      if let isTaken = takeNow(&request) { return isTaken }
+      guard !isWaiting.exchange(true, ordering: .acquiringAndReleasing) else {
+        guard idle() else { return false }
+        continue
+      }
+      defer { isWaiting.store(false, ordering: .releasing) }
+      let end = Self.now + Self.lookingTime
+      while Self.now < end { if let isTaken = takeNow(&request) { return isTaken } }
+      isBusy.store(false, ordering: .releasing)
+      _ = isReady(waiting: -1)
+      isBusy.store(true, ordering: .releasing)
+      watch.withLock { if !isWatching { watch.signal() } }
+    }
+  }
+
+  /// Whether a request was taken; nil where there is none. `false` when the mount has ended.
+  private func takeNow(_ request: inout fuse_buf) -> Bool? {
+    let count = fuse_session_receive_buf(session, &request)
+    if count > 0 { return true }
+    if count == -EAGAIN || count == -EINTR { return fuse_session_exited(session) == 0 ? nil : false }
+    return false
+  }
+
+  /// - Parameter time: in milliseconds; -1 is for ever.
+  private func isReady(waiting time: CInt) -> Bool {
+    var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return Glibc.poll(&poll, 1, time) > 0
+  }
+
+  /// Wakes an idle thread, if there is one.
+  private func call() {
+    condition.lock()
+    defer { condition.unlock() }
+    guard idleCount > calledCount else { return }
+    calledCount += 1
+    condition.signal()
+  }
+
+  /// Waits until it is called; `false` when the mount has ended.
+  private func idle() -> Bool {
+    condition.lock()
+    defer { condition.unlock() }
+    idleCount += 1
+    defer { idleCount -= 1 }
+    while calledCount == 0, !hasEnded { condition.wait() }
+    if hasEnded { return false }
+    calledCount -= 1
+    return true
+  }
+
+  private func watchRequests() {
+    watch.lock()
+    defer { watch.unlock() }
+    while !condition.withLock({ hasEnded }) {
+      isWatching = isBusy.load(ordering: .acquiring)
+      guard isWatching else {
+        watch.wait()
+        continue
+      }
+      let before = takenCount.load(ordering: .relaxed)
+      _ = watch.wait(until: Date(timeIntervalSinceNow: Self.watchingTime))
+      if takenCount.load(ordering: .relaxed) == before, !isWaiting.load(ordering: .acquiring) { call() }
+    }
+  }
+
+  /// Nanoseconds of a clock that nobody sets.
+  private static var now: UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+
+  private enum Kind { case small, large, sync }
+
+  /// Whether the answer takes much longer than waking a thread. A sync does where the last one did: it depends on the disk.
+  private func kind(of request: fuse_buf) -> Kind {
+    guard let header = KernelRequest(request) else { return .small }
+    switch header.operation {
+    case .read: return header.readByteCount >= Self.largeByteCount ? .large : .small
+    case .write: return request.size >= Self.largeByteCount ? .large : .small
+    case .fallocate, .copyFileRange: return .large
+    case .fsync, .fsyncdir: return .sync
+    default: return .small
+    }
+  }
+
+  private static let largeByteCount = 64 << 10
+}
