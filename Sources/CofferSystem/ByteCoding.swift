@@ -3,7 +3,8 @@ public struct ByteWriter: Sendable {
   @usableFromInline var storage: [UInt8] = []
   public var bytes: [UInt8] { storage }
 
-  public init() {}
+  /// - Parameter capacity: bytes to make room for.
+  public init(capacity: Int = 0) { storage.reserveCapacity(capacity) }
 
   @inlinable
   public mutating func write(_ value: some FixedWidthInteger) {

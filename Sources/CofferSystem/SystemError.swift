@@ -27,6 +27,10 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   public var isFull: Bool { code == ENOSPC || code == EDQUOT }
   public var isInterrupt: Bool { code == EINTR }
   public var isAbsent: Bool { code == ENOENT || code == ENOTDIR }
+  /// There is nothing of the name, and every part of the way there is a directory.
+  public var isMissing: Bool { code == ENOENT }
+  /// The name is another's already.
+  public var isTaken: Bool { code == EEXIST }
   /// The place itself is at fault, not the disk: trying the same elsewhere may work.
   public var isPlaceRefused: Bool {
     isAbsent || [EACCES, EPERM, EROFS, EEXIST, ELOOP, ENAMETOOLONG].contains(code)

@@ -32,8 +32,8 @@ public struct VaultWorkload: Sendable {
 
     var choices: [Int] {
       switch self {
-      case .small: [0, 1, 700, 3072, 3073, 4096, 9000]
-      case .large: [0, 3072, 20_000, 65_536, 300_000]
+      case .small: [0, 1, 700, 4096, 4097, 9000]
+      case .large: [0, 4096, 20_000, 65_536, 300_000]
       }
     }
   }

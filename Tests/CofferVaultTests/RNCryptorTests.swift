@@ -13,7 +13,7 @@ import Testing
   /// Around every boundary: blocks of the cipher, the inline limit, runs of blocks with the 16 and 32 bytes held back.
   static let sizes =
     Array(0...49) + [
-      3055, 3056, 3057, 3071, 3072, 3073, 3087, 3088, 3089, 4096, 262_127, 262_128, 262_129, 262_143, 262_144, 262_145,
+      4079, 4080, 4081, 4095, 4096, 4097, 4111, 4112, 4113, 262_127, 262_128, 262_129, 262_143, 262_144, 262_145,
       524_272, 524_288, 4_194_287, 4_194_305,
     ]
 

@@ -18,7 +18,7 @@ import Testing
         "-c",
         """
         mkdir -p tree/deep/er tree/empty 'tree/a space' && : > tree/none && printf x > tree/one &&
-        head -c 3072 /dev/urandom > tree/inline && head -c 3073 /dev/urandom > tree/object &&
+        head -c 4096 /dev/urandom > tree/inline && head -c 4097 /dev/urandom > tree/object &&
         head -c 70000 /dev/urandom > tree/deep/er/blocks && head -c 65536 /dev/zero > 'tree/a space/zeros' &&
         chmod 0754 tree/one && chmod 0400 tree/none && chmod 0750 tree/deep && chmod 0644 tree/object &&
         touch -d '2001-02-03 04:05:06.123456789 UTC' tree/one tree/deep/er/blocks tree/empty &&

@@ -32,17 +32,25 @@ final class ObjectStore: Sendable {
   /// Makes the empty object `number`. A file that a crash left under its name is replaced.
   func create(_ number: UInt64) throws -> OwnedDescriptor {
     let place = rowKeys.objectPlace(number)
-    try makeFolder(place.folder)
-    let folder = try self.folder(place.folder)
-    try files.unlink(place.name, in: folder)
-    let object = try files.open(place.name, [.readWrite, .createNew, .noFollow], in: folder)
+    let folder = try madeFolder(place.folder)
+    let object = try created(place.name, in: folder)
     // Behind it: a commit that comes before may sync the folder before the name is there, and does not refer to it.
     unsynced.withLock { _ = $0.folders.insert(place.folder) }
     return object
   }
 
-  private func makeFolder(_ name: String) throws {
-    guard try files.status(of: name, in: root) == nil else { return }
+  private func created(_ name: String, in folder: OwnedDescriptor) throws -> OwnedDescriptor {
+    do {
+      return try files.open(name, [.readWrite, .createNew, .noFollow], in: folder)
+    } catch  where error.isTaken {
+      try files.unlink(name, in: folder)
+      return try files.open(name, [.readWrite, .createNew, .noFollow], in: folder)
+    }
+  }
+
+  /// The folder, which is made where it is missing.
+  private func madeFolder(_ name: String) throws -> OwnedDescriptor {
+    if let folder = try folderIfPresent(name) { return folder }
     unsynced.withLock { $0.makers += 1 }
     defer {
       unsynced.withLock { unsynced in
@@ -51,6 +59,7 @@ final class ObjectStore: Sendable {
       }
     }
     try files.makeDirectory(name, in: root)
+    return try folder(name)
   }
 
   func open(_ number: UInt64, writing: Bool) throws -> OwnedDescriptor {
@@ -68,8 +77,7 @@ final class ObjectStore: Sendable {
 
   func remove(_ number: UInt64) throws {
     let place = rowKeys.objectPlace(number)
-    guard try files.status(of: place.folder, in: root) != nil else { return }
-    let folder = try self.folder(place.folder)
+    guard let folder = try folderIfPresent(place.folder) else { return }
     // Synced before the commit that forgets the removal: a name that came back after it would stay for ever.
     if try files.unlink(place.name, in: folder) {
       unsynced.withLock { _ = $0.folders.insert(place.folder) }
@@ -79,6 +87,10 @@ final class ObjectStore: Sendable {
   /// No part of the way may be a link: ciphertext is neither written nor removed elsewhere.
   private func folder(_ name: String) throws -> OwnedDescriptor {
     try files.open(name, [.directory, .noFollow], in: root)
+  }
+
+  private func folderIfPresent(_ name: String) throws -> OwnedDescriptor? {
+    do { return try folder(name) } catch let error as SystemError where error.isMissing { return nil }
   }
 
   /// Makes the names of new and removed objects durable. Comes after their bytes and before the commit that refers to them.

@@ -13,21 +13,38 @@ struct RootRecord: Equatable, Sendable {
   var nextObject: UInt64
   /// The salt of the next opening that writes.
   var nextSalt: UInt32
-  /// The GCM tag of each bucket page as it was last sealed; ``noPage`` where none of its buckets ever had a row.
-  var pageTags: [[UInt8]]
+  /// The GCM tags of the bucket pages, as each was last sealed, one behind the other; zeros where none of a page's buckets
+  /// ever had a row.
+  private var pageTags: [UInt8]
 
   static let branchByteCount = 16
-  static let noPage = [UInt8](repeating: 0, count: Sealing.tagByteCount)
+  private static let noPage = [UInt8](repeating: 0, count: Sealing.tagByteCount)
   static let pageCount = VaultFormat.bucketCount / VaultFormat.bucketsPerPage
 
+  /// The tag of a bucket page; nil where none of its buckets ever had a row.
+  func pageTag(_ page: Int) -> [UInt8]? {
+    let tag = pageTags[Self.place(of: page)]
+    return tag.elementsEqual(Self.noPage) ? nil : Array(tag)
+  }
+
+  mutating func setPageTag(_ page: Int, to tag: some Collection<UInt8>) {
+    pageTags.replaceSubrange(Self.place(of: page), with: tag)
+  }
+
+  mutating func takePageTags(of other: RootRecord) { pageTags = other.pageTags }
+
+  private static func place(of page: Int) -> Range<Int> {
+    page * Sealing.tagByteCount..<(page + 1) * Sealing.tagByteCount
+  }
+
   func encoded() -> [UInt8] {
-    var writer = ByteWriter()
+    var writer = ByteWriter(capacity: 64 + pageTags.count)
     writer.write(generation)
     writer.write(fixed: branch)
     writer.write(nextInode)
     writer.write(nextObject)
     writer.write(nextSalt)
-    for tag in pageTags { writer.write(fixed: tag) }
+    writer.write(fixed: pageTags)
     return writer.bytes
   }
 
@@ -38,8 +55,7 @@ struct RootRecord: Equatable, Sendable {
     nextInode = try reader.read()
     nextObject = try reader.read()
     nextSalt = try reader.read()
-    pageTags = []
-    for _ in 0..<Self.pageCount { pageTags.append(try reader.read(fixed: Sealing.tagByteCount)) }
+    pageTags = try reader.read(fixed: Self.pageCount * Sealing.tagByteCount)
     try reader.finish()
   }
 
@@ -49,7 +65,7 @@ struct RootRecord: Equatable, Sendable {
     nextInode = InodeNumber.rootFolder.value + 1
     nextObject = 0
     nextSalt = 1
-    pageTags = Array(repeating: Self.noPage, count: Self.pageCount)
+    pageTags = [UInt8](repeating: 0, count: Self.pageCount * Sealing.tagByteCount)
   }
 }
 

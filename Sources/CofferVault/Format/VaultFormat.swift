@@ -12,7 +12,7 @@ enum VaultFormat {
   /// Largest `coffer.json` or `keybag.json` that is read.
   static let headerLimit = 64 << 10
   /// Content up to this size lives inside the inode's record.
-  static let inlineLimit = 3 << 10
+  static let inlineLimit = 4 << 10
   /// Block map entries in one page.
   static let blocksPerPage: UInt64 = 64
   /// Rows fall into 2¹⁴ buckets, so that a bucket of a vault of a million files has about a hundred.

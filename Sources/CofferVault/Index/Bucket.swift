@@ -24,7 +24,7 @@ struct Bucket: Equatable, Sendable {
   }
 
   static func encode(_ page: some Sequence<Bucket>) -> [UInt8] {
-    var writer = ByteWriter()
+    var writer = ByteWriter(capacity: VaultFormat.bucketsPerPage * 40)
     for bucket in page {
       for lane in 0..<4 { writer.write(bucket.sum[lane]) }
       writer.write(bucket.count)
@@ -53,13 +53,10 @@ struct RowHasher: Sendable {
   init(metadataKey: SecretKey) { keyedHash = KeyedHash(key: metadataKey.derived("buckets")) }
 
   func hash(_ table: RecordTable, _ row: RowKey, _ tag: RowTag) -> SIMD4<UInt64> {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(33)
-    bytes.append(table.rawValue)
-    for word in [row.high, row.low, tag.high, tag.low] {
-      withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
-    }
-    let code = keyedHash.code(for: bytes)
+    var writer = ByteWriter(capacity: 33)
+    writer.write(table.rawValue)
+    for word in [row.high, row.low, tag.high, tag.low] { writer.write(word) }
+    let code = keyedHash.code(for: writer.bytes)
     var result = SIMD4<UInt64>(repeating: 0)
     for (index, byte) in code.enumerated() { result[index / 8] = result[index / 8] << 8 | UInt64(byte) }
     return result

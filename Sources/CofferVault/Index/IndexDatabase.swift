@@ -62,7 +62,8 @@ enum IndexDatabase {
       try db.execute(sql: "PRAGMA secure_delete = ON")
       try db.execute(sql: "PRAGMA temp_store = MEMORY")
       try db.execute(sql: "PRAGMA cache_size = -2048")
-      try db.execute(sql: "PRAGMA journal_size_limit = 1048576")
+      // More than the log has between two checkpoints (1,000 pages): to cut it and let it grow again is work of the disk's.
+      try db.execute(sql: "PRAGMA journal_size_limit = 16777216")
       // Slots are used again as soon as a commit is durable, so a commit that is not would corrupt: assert it.
       guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2,
         try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal",

@@ -126,7 +126,7 @@ final class StoredRows {
   func commit(_ changes: [Change], numbers: RootRecord) throws {
     let pagesBefore = pages
     var next = numbers
-    next.pageTags = root.pageTags
+    next.takePageTags(of: root)
     var dirtyPages: Set<Int> = []
     try statements.begin.run()
     do {
@@ -203,7 +203,7 @@ final class StoredRows {
     let sealed = try UInt32(page).bigEndianBytes.withUnsafeBytes {
       try key.seal(Bucket.encode(buckets), kind: .bucket, row: $0)
     }
-    next.pageTags[page] = Array(sealed.suffix(Sealing.tagByteCount))
+    next.setPageTag(page, to: sealed.suffix(Sealing.tagByteCount))
     try sealed.withUnsafeBytes { try statements.storeBucket.run(.integer(Int64(page)), .bytes($0)) }
   }
 
@@ -236,8 +236,7 @@ final class StoredRows {
   private func bucket(_ index: Int) throws -> Bucket {
     let (page, offset) = index.quotientAndRemainder(dividingBy: VaultFormat.bucketsPerPage)
     if let known = pages[page] { return known[offset] }
-    let tag = root.pageTags[page]
-    if tag == RootRecord.noPage {
+    guard let tag = root.pageTag(page) else {
       let empty = [Bucket](repeating: Bucket(), count: VaultFormat.bucketsPerPage)
       pages[page] = empty
       return empty[offset]

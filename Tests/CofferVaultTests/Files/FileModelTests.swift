@@ -105,7 +105,7 @@ import Testing
       switch Int.random(in: 0..<12, using: &generator) {
       case 0..<4: base = UInt64.random(in: 0...max(1, min(file.model.byteCount, 600_000)), using: &generator)
       case 4..<6: base = file.model.byteCount
-      case 6: base = 3072
+      case 6: base = 4096
       case 7: base = UInt64.random(in: 0..<20, using: &generator) * 4096
       // Around the border of a page of the map.
       case 8: base = 64 * 4096

@@ -202,11 +202,11 @@ import Testing
   @Test func `a small file grows out of its record and comes back`() throws {
     let vault = try fixture.create()
     let file = try make(vault, exponent: nil)
-    for size in [10, 3072, 3073, 100_000, 700_000, 5, 2_000_000, 0, 4000] {
+    for size in [10, 4096, 4097, 100_000, 700_000, 5, 2_000_000, 0, 4000] {
       try file.truncate(to: 0)
       try file.write([UInt8](repeating: 3, count: size), at: 0)
       try file.sync()
-      #expect(try TamperTests.objects(fixture.vaultPath).count == (size > 3072 ? 1 : 0), "\(size)")
+      #expect(try TamperTests.objects(fixture.vaultPath).count == (size > 4096 ? 1 : 0), "\(size)")
       #expect(try file.read(3_000_000, at: 0) == [UInt8](repeating: 3, count: size))
     }
     try file.close()
