@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test sanitize soak bench bench-mount lint build install clean
+.PHONY: help demo test sanitize soak soak-mount bench bench-mount lint build install clean
 
 help: ## Lists these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,10 @@ sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer
 soak: ## Tries crashes, kills, changed bytes and pages for MINUTES (60), with new seeds
 	@Scripts/install-dependencies
 	@Scripts/soak $(MINUTES)
+
+soak-mount: ## Works in a mounted vault for MINUTES (60), and watches the agent's memory and descriptors
+	@Scripts/install-dependencies
+	@Scripts/soak-mount $(MINUTES)
 
 bench: ## Measures put and get beside cp and age, the engine, files by size, and the agent; stores the tables
 	@Scripts/install-dependencies --bench

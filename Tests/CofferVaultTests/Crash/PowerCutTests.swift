@@ -1,8 +1,6 @@
 import CofferSystem
 import CofferTestSupport
 import CofferVaultTestSupport
-import Foundation
-import Glibc
 import Testing
 
 @testable import CofferVault
@@ -40,59 +38,6 @@ import Testing
         found.insert(state)
       }
       #expect(found.count > Self.cutCount / 4)
-    }
-  }
-
-  /// A file system in a file, mounted in a folder.
-  final class LoopDisk {
-    enum Kind: String {
-      case ext4, xfs
-
-      var program: String { "/usr/sbin/mkfs.\(rawValue)" }
-      /// Tried, because a kernel loads a file system when it is first mounted.
-      var canBeMounted: Bool {
-        FileManager.default.isExecutableFile(atPath: program) && (try? LoopDisk(self)) != nil
-      }
-    }
-
-    static var isPossible: Bool {
-      ProcessHardening.userID == 0 && FileManager.default.fileExists(atPath: "/dev/loop-control")
-    }
-
-    private let folder: TemporaryFolder
-    var mountPoint: String { folder("disk") }
-    private var image: String { folder("image") }
-
-    init(_ kind: Kind) throws {
-      folder = try TemporaryFolder()
-      try FileSystem().makeDirectory(folder("disk"))
-      // The smallest that mkfs.xfs makes; sparse.
-      try FileSystem().open(folder("image"), [.writeOnly, .createNew]).truncate(to: 320 << 20)
-      try Self.run(kind.program, ["-q", image])
-      try mount()
-    }
-
-    deinit { try? Self.run("/usr/bin/umount", [mountPoint]) }
-
-    private func mount() throws { try Self.run("/usr/bin/mount", ["-o", "loop", image, mountPoint]) }
-
-    /// Every call fails from now on, and nothing that was not synced is written back.
-    func shutDown() throws {
-      let disk = try FileSystem().open(mountPoint, .directory)
-      // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN: _IOR('X', 125, __u32), with the flag NOLOGFLUSH.
-      var flags: UInt32 = 2
-      guard ioctl(disk.number, 0x8004_587d, &flags) == 0 else { throw SystemError(code: errno, call: "ioctl") }
-    }
-
-    func remount() throws {
-      try Self.run("/usr/bin/umount", [mountPoint])
-      try mount()
-    }
-
-    private static func run(_ program: String, _ arguments: [String]) throws {
-      let process = try Process.run(URL(filePath: program), arguments: arguments)
-      process.waitUntilExit()
-      guard process.terminationStatus == 0 else { throw SystemError(code: EIO, call: program) }
     }
   }
 #endif

@@ -1,0 +1,58 @@
+#if os(Linux)
+  internal import CofferSystem
+  internal import Foundation
+  internal import Glibc
+
+  /// A file system in a file, mounted in a folder.
+  public final class LoopDisk {
+    public enum Kind: String, Sendable {
+      case ext4, xfs
+
+      var program: String { "/usr/sbin/mkfs.\(rawValue)" }
+      /// Tried, because a kernel loads a file system when it is first mounted.
+      public var canBeMounted: Bool {
+        FileManager.default.isExecutableFile(atPath: program) && (try? LoopDisk(self)) != nil
+      }
+    }
+
+    public static var isPossible: Bool {
+      geteuid() == 0 && FileManager.default.fileExists(atPath: "/dev/loop-control")
+    }
+
+    private let folder: TemporaryFolder
+    public var mountPoint: String { folder("disk") }
+    private var image: String { folder("image") }
+
+    public init(_ kind: Kind) throws {
+      folder = try TemporaryFolder()
+      try FileSystem().makeDirectory(folder("disk"))
+      // The smallest that mkfs.xfs makes; sparse.
+      try FileSystem().open(folder("image"), [.writeOnly, .createNew]).truncate(to: 320 << 20)
+      try Self.run(kind.program, ["-q", image])
+      try mount()
+    }
+
+    deinit { try? Self.run("/usr/bin/umount", [mountPoint]) }
+
+    private func mount() throws { try Self.run("/usr/bin/mount", ["-o", "loop", image, mountPoint]) }
+
+    /// Every call fails from now on, and nothing that was not synced is written back.
+    public func shutDown() throws {
+      let disk = try FileSystem().open(mountPoint, .directory)
+      // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN: _IOR('X', 125, __u32), with the flag NOLOGFLUSH.
+      var flags: UInt32 = 2
+      guard ioctl(disk.number, 0x8004_587d, &flags) == 0 else { throw SystemError(code: errno, call: "ioctl") }
+    }
+
+    public func remount() throws {
+      try Self.run("/usr/bin/umount", [mountPoint])
+      try mount()
+    }
+
+    private static func run(_ program: String, _ arguments: [String]) throws {
+      let process = try Process.run(URL(filePath: program), arguments: arguments)
+      process.waitUntilExit()
+      guard process.terminationStatus == 0 else { throw SystemError(code: EIO, call: program) }
+    }
+  }
+#endif

@@ -1,0 +1,105 @@
+import CofferTestSupport
+import Foundation
+import Glibc
+import Testing
+
+/// A mounted vault on a disk without room: programs are told, nothing that is there is harmed, and what is removed makes
+/// room again.
+@Suite(
+  .enabled(if: Ground.mountIsThere, Ground.missing),
+  .enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for these tests, which needs root"))
+final class FullDiskMountTests {
+  let desk: Desk
+  let disk: MountedDisk
+
+  init() throws {
+    desk = try Desk()
+    disk = try MountedDisk(at: desk.path("disk"), mebibytes: 16)
+    desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
+    try FileManager.default.createDirectory(atPath: desk.path("mnt"), withIntermediateDirectories: false)
+    try desk.done("init")
+    try desk.done("put", "-", "/large", input: noise(2 << 20))
+    try desk.done("mount", "mnt")
+  }
+
+  deinit {
+    _ = try? desk.run("coffer", ["unmount", "--force", desk.path("mnt")])
+    _ = try? desk.run("coffer", ["agent", "stop"])
+  }
+
+  /// Writes until there is no room; prints what ended it, and how much was synced before.
+  private static let filler = """
+    import errno, os
+    synced = 0
+    file = os.open("mnt/filler", os.O_CREAT | os.O_RDWR)
+    try:
+        while True:
+            os.pwrite(file, b"%07d\\n" % (synced // 8) * 8192, synced)
+            os.fsync(file)
+            synced += 65536
+    except OSError as error: print(errno.errorcode[error.errno], synced)
+    try: os.close(file)
+    except OSError as error: print(errno.errorcode[error.errno])
+    """
+
+  @Test func `a program that fills the disk is told so, and what it synced before is there`() throws {
+    let words = try shell("python3 -c '\(Self.filler)'").split(whereSeparator: \.isWhitespace)
+    #expect(words.first == "ENOSPC")
+    let synced = try #require(words.count > 1 ? Int(words[1]) : nil)
+    #expect(synced > 4 << 20)
+    try expectIntact(filler: synced)
+    // By what a removal makes.
+    try shell("rm mnt/filler && sync mnt")
+    try desk.write("later", noise(1 << 20, seed: 3))
+    try shell("cp later mnt/later && sync mnt/later")
+    #expect(try desk.read("mnt/later") == noise(1 << 20, seed: 3))
+    try desk.served("agent", "stop")
+    try desk.done("verify", "--deep")
+    #expect(try desk.done("cat", "/later").bytes == noise(1 << 20, seed: 3))
+  }
+
+  @Test func `an agent that is killed on a full disk leaves what was synced`() throws {
+    let words = try shell("python3 -c '\(Self.filler)'").split(whereSeparator: \.isWhitespace)
+    let synced = try #require(words.count > 1 ? Int(words[1]) : nil)
+    kill(try desk.agentProcess(), SIGKILL)
+    while try !desk.run("/bin/sh", ["-c", "ls mnt"]).errors.contains("not connected") { sched_yield() }
+    try desk.served("unmount", "mnt")
+    try desk.done("mount", "mnt")
+    try expectIntact(filler: synced)
+  }
+
+  @Test func `names too are refused where there is no room for them, and all who asked before keep theirs`() throws {
+    // Nothing but the vault uses the disk, so that its own reserve is what is left.
+    try disk.fill()
+    let made = try shell(
+      """
+      i=0; while mkdir mnt/folder-$i 2>/dev/null && sync mnt 2>/dev/null; do i=$((i + 1)); done; echo $i
+      mkdir mnt/more && sync mnt; true
+      """)
+    #expect(Int(made.dropLast()) != nil)
+    #expect(try desk.read("mnt/large") == noise(2 << 20))
+    try desk.remove("disk/filler")
+    try shell("echo text > mnt/text && sync mnt/text && rmdir mnt/folder-* 2>/dev/null; cat mnt/text")
+    try desk.served("agent", "stop")
+    try desk.done("verify", "--deep")
+    #expect(try desk.done("cat", "/text").output == "text\n")
+  }
+
+  @discardableResult
+  private func shell(_ line: String) throws -> String {
+    let outcome = try desk.shell(line)
+    #expect(outcome.code == 0, "\(line): \(outcome.errors)")
+    return outcome.output
+  }
+
+  private func expectIntact(filler count: Int, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    #expect(try desk.read("mnt/large") == noise(2 << 20), sourceLocation: sourceLocation)
+    let filler = try desk.read("mnt/filler")
+    #expect(filler.count >= count, sourceLocation: sourceLocation)
+    for place in stride(from: 0, to: count, by: 65536) {
+      let line = Array((String(format: "%07d", place / 8) + "\n").utf8)
+      #expect(filler[place..<(place + 8)].elementsEqual(line), sourceLocation: sourceLocation)
+      #expect(filler[(place + 65528)..<(place + 65536)].elementsEqual(line), sourceLocation: sourceLocation)
+    }
+  }
+}
