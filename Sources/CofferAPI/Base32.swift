@@ -1,6 +1,6 @@
 /// base32 (RFC 4648, section 6) in lower case without padding, read strictly.
-enum Base32 {
-  static func encode(_ bytes: [UInt8]) -> String {
+public enum Base32 {
+  public static func encode(_ bytes: [UInt8]) -> String {
     var text: [UInt8] = []
     var buffer: UInt32 = 0
     var bits = 0
@@ -17,7 +17,7 @@ enum Base32 {
   }
 
   /// Nil when `text` holds any other character, has an impossible length, or has bits set behind its last byte.
-  static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+  public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var buffer: UInt32 = 0
     var bits = 0

@@ -12,6 +12,12 @@ public enum ServerError: Error, Equatable, Sendable, CustomStringConvertible {
   case invalid(String)
   /// The signed policy would be larger than devices accept.
   case policyTooLarge
+  /// The named part of the policy is not as devices accept it.
+  case policyInvalid(String)
+  /// An audit's export is not what the company recorded: which entry, and how.
+  case auditDamaged(String)
+  /// A backup is not put where there is something.
+  case backupExists
   /// Tokens and policies would cross a network in the clear.
   case plainHTTPBeyondLoopback
   /// The TLS certificate chain or its key cannot be used.
@@ -33,6 +39,9 @@ public enum ServerError: Error, Equatable, Sendable, CustomStringConvertible {
     case .administratorExists: "the tenant has an administrator with this address"
     case .invalid(let what): what
     case .policyTooLarge: "the policy would be larger than devices accept; remove apps that are not needed"
+    case .policyInvalid(let part): "devices would not accept the policy: \(part)"
+    case .auditDamaged(let what): what
+    case .backupExists: "there is something at this place already; name another"
     case .plainHTTPBeyondLoopback:
       "plain HTTP is served on loopback addresses only; give --tls-certificate and --tls-key, or listen on 127.0.0.1"
     case .invalidTLS(let what): "TLS: \(what)"

@@ -40,6 +40,30 @@ public final class SQLitePolicyStore: PolicyStore {
     do { return try await pool.write { try body(SQLiteTransaction(database: $0)) } } catch { throw translated(error) }
   }
 
+  /// Copies everything, as it is at one moment, to a new file, and makes it durable. Others go on meanwhile.
+  ///
+  /// Throws ``StoreError``, `ServerError.backupExists`, and `SystemError`.
+  public func backup(to path: String) async throws {
+    let files = FileSystem()
+    guard try files.status(of: path) == nil else { throw ServerError.backupExists }
+    // Nobody else may read it, from the first byte on.
+    let file = try files.open(path, [.readWrite, .createNew, .noFollow], permissions: 0o600)
+    do {
+      let copy = try translatingStoreErrors { try DatabaseQueue(path: path) }
+      try translatingStoreErrors {
+        try pool.backup(to: copy)
+        try copy.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = DELETE") }
+        try copy.close()
+      }
+      try file.sync()
+      let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
+      try files.open(parent, .directory).sync()
+    } catch {
+      _ = try? files.unlink(path)
+      throw error
+    }
+  }
+
   /// Closes the file. Every later call throws ``StoreError``.
   public func close() throws {
     try translatingStoreErrors {

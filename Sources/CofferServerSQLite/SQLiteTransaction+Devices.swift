@@ -12,11 +12,7 @@ extension SQLiteTransaction {
   }
 
   func unusedEnrollment(hash: [UInt8]) throws -> Enrollment? {
-    try first("SELECT * FROM enrollment WHERE hash = ? AND used = 0", [Data(hash)]) { row in
-      Enrollment(
-        id: try row.text("id"), tenant: try row.text("tenant"), createdAt: try row.integer("created_at"),
-        expiresAt: try row.integer("expires_at"))
-    }
+    try first("SELECT * FROM enrollment WHERE hash = ? AND used = 0", [Data(hash)], Self.enrollment)
   }
 
   func redeem(_ enrollment: Enrollment, for device: Device) throws {
@@ -35,6 +31,55 @@ extension SQLiteTransaction {
 
   func devices(tenant: String) throws -> [Device] {
     try all("SELECT * FROM device WHERE tenant = ? ORDER BY enrolled_at, id", [tenant], Self.device)
+  }
+
+  func devices(tenant: String, after: Int64, limit: Int) throws -> [Numbered<Device>] {
+    try all(
+      "SELECT rowid AS number, * FROM device WHERE tenant = ? AND rowid > ? ORDER BY rowid LIMIT ?",
+      [tenant, after, limit]
+    ) { (number: try $0.integer("number"), value: try Self.device($0)) }
+  }
+
+  func device(tenant: String, id: String) throws -> Device? {
+    try first("SELECT * FROM device WHERE tenant = ? AND id = ?", [tenant, id], Self.device)
+  }
+
+  func deviceState(tenant: String, id: String) throws -> DeviceState? {
+    try first("SELECT * FROM device WHERE tenant = ? AND id = ?", [tenant, id]) { row in
+      let report = try row.optionalText("report").map { _ in try row.json(DeviceReport.self, "report") }
+      return DeviceState(
+        lastSeenAt: try row.optionalInteger("last_seen_at"), report: report,
+        reportedAt: try row.optionalInteger("reported_at"), groups: try row.json([String].self, "device_groups"))
+    }
+  }
+
+  func update(_ state: DeviceState, tenant: String, id: String) throws {
+    try change(
+      "UPDATE device SET last_seen_at = ?, report = ?, reported_at = ?, device_groups = ? WHERE tenant = ? AND id = ?",
+      [
+        state.lastSeenAt, try state.report.map { try Self.json($0) }, state.reportedAt, try Self.json(state.groups),
+        tenant, id,
+      ])
+  }
+
+  func noteDevice(id: String, seenAt: Int64) throws {
+    try change("UPDATE device SET last_seen_at = ? WHERE id = ?", [seenAt, id])
+  }
+
+  func unusedEnrollments(
+    tenant: String, now: Int64, after: Int64, limit: Int
+  ) throws -> [Numbered<Enrollment>] {
+    try all(
+      """
+      SELECT rowid AS number, * FROM enrollment WHERE tenant = ? AND used = 0 AND expires_at > ? AND rowid > ?
+      ORDER BY rowid LIMIT ?
+      """,
+      [tenant, now, after, limit]
+    ) { (number: try $0.integer("number"), value: try Self.enrollment($0)) }
+  }
+
+  func deleteUnusedEnrollment(tenant: String, id: String) throws -> Bool {
+    try change("DELETE FROM enrollment WHERE tenant = ? AND id = ? AND used = 0", [tenant, id]) == 1
   }
 
   func deleteDevice(tenant: String, id: String) throws -> Bool {
@@ -61,6 +106,12 @@ extension SQLiteTransaction {
       WHERE device_token.hash = ? AND device_token.expires_at > ?
       """,
       [Data(tokenHash), now], Self.device)
+  }
+
+  private static func enrollment(_ row: StoredRow) throws -> Enrollment {
+    Enrollment(
+      id: try row.text("id"), tenant: try row.text("tenant"), createdAt: try row.integer("created_at"),
+      expiresAt: try row.integer("expires_at"))
   }
 
   private static func device(_ row: StoredRow) throws -> Device {

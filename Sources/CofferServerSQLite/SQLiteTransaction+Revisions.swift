@@ -3,12 +3,17 @@ internal import GRDB
 
 extension SQLiteTransaction {
   func currentRevision(tenant: String) throws -> Revision? {
-    try first("SELECT * FROM revision WHERE tenant = ? ORDER BY number DESC LIMIT 1", [tenant]) { row in
-      Revision(
-        tenant: tenant, number: try row.integer("number"), bundle: try row.text("bundle"),
-        digest: try row.text("digest"), keyEpoch: try row.integer("key_epoch"),
-        issuedAt: try row.integer("issued_at"), notAfter: try row.integer("not_after"))
-    }
+    try first("SELECT * FROM revision WHERE tenant = ? ORDER BY number DESC LIMIT 1", [tenant], Self.revision)
+  }
+
+  func revision(tenant: String, number: Int64) throws -> Revision? {
+    try first("SELECT * FROM revision WHERE tenant = ? AND number = ?", [tenant, number], Self.revision)
+  }
+
+  func revisions(tenant: String, before: Int64, limit: Int) throws -> [Revision] {
+    try all(
+      "SELECT * FROM revision WHERE tenant = ? AND number < ? ORDER BY number DESC LIMIT ?", [tenant, before, limit],
+      Self.revision)
   }
 
   func insert(_ revision: Revision) throws {
@@ -21,5 +26,12 @@ extension SQLiteTransaction {
         revision.tenant, revision.number, revision.bundle, revision.digest, revision.keyEpoch, revision.issuedAt,
         revision.notAfter,
       ])
+  }
+
+  private static func revision(_ row: StoredRow) throws -> Revision {
+    Revision(
+      tenant: try row.text("tenant"), number: try row.integer("number"), bundle: try row.text("bundle"),
+      digest: try row.text("digest"), keyEpoch: try row.integer("key_epoch"), issuedAt: try row.integer("issued_at"),
+      notAfter: try row.integer("not_after"))
   }
 }

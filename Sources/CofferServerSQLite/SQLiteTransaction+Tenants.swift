@@ -18,13 +18,13 @@ extension SQLiteTransaction {
     return try change(
       """
       INSERT INTO tenant (id, name, root_key, sealed_root_key, signing_key, sealed_signing_key, key_epoch, keyset,
-        keyset_not_after, settings, created_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING
+        keyset_not_after, settings, grace, created_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING
       """,
       [
         tenant.id, tenant.name, Data(keys.root.bytes), Data(keys.sealedRoot), Data(keys.signing.bytes),
         Data(keys.sealedSigning), keys.epoch, keys.keyset, keys.keysetNotAfter, try Self.json(tenant.settings),
-        tenant.createdAt,
+        try Self.json(tenant.grace), tenant.createdAt,
       ]) == 1
   }
 
@@ -33,11 +33,13 @@ extension SQLiteTransaction {
     try change(
       """
       UPDATE tenant SET signing_key = ?, sealed_signing_key = ?, key_epoch = ?, keyset = ?, keyset_not_after = ?,
-        settings = ? WHERE id = ?
+        settings = ?, grace = ?, four_eyes = ?, policy_changes_at = ?, delegations = ?, root_exported_at = ?
+      WHERE id = ?
       """,
       [
         Data(keys.signing.bytes), Data(keys.sealedSigning), keys.epoch, keys.keyset, keys.keysetNotAfter,
-        try Self.json(tenant.settings), tenant.id,
+        try Self.json(tenant.settings), try Self.json(tenant.grace), tenant.needsTwoApprovers,
+        tenant.policyChangesAt, try Self.json(tenant.delegations), tenant.rootExportedAt, tenant.id,
       ])
   }
 
@@ -51,6 +53,10 @@ extension SQLiteTransaction {
       keyset: try row.text("keyset"), keysetNotAfter: try row.integer("keyset_not_after"))
     return Tenant(
       id: try row.text("id"), name: try row.text("name"), keys: keys,
-      settings: try row.json(Settings.self, "settings"), createdAt: try row.integer("created_at"))
+      settings: try row.json(Settings.self, "settings"), grace: try row.json(Grace.self, "grace"),
+      needsTwoApprovers: try row.integer("four_eyes") != 0,
+      policyChangesAt: try row.optionalInteger("policy_changes_at"),
+      delegations: try row.json([StoredDelegation].self, "delegations"),
+      rootExportedAt: try row.optionalInteger("root_exported_at"), createdAt: try row.integer("created_at"))
   }
 }

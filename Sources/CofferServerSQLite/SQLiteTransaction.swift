@@ -41,6 +41,10 @@ struct StoredRow {
   func text(_ column: String) throws -> String { try row.decode(String.self, forColumn: column) }
   func optionalText(_ column: String) throws -> String? { try row.decode(String?.self, forColumn: column) }
   func integer(_ column: String) throws -> Int64 { try row.decode(Int64.self, forColumn: column) }
+  func optionalInteger(_ column: String) throws -> Int64? { try row.decode(Int64?.self, forColumn: column) }
+  func optionalBytes(_ column: String) throws -> [UInt8]? {
+    try row.decode(Data?.self, forColumn: column).map { Array($0) }
+  }
   func bytes(_ column: String) throws -> [UInt8] { Array(try row.decode(Data.self, forColumn: column)) }
 
   /// A value that `make` may refuse.

@@ -17,11 +17,12 @@ enum Schema {
   private static var migrator: DatabaseMigrator {
     var migrator = DatabaseMigrator()
     migrator.registerMigration("1") { try $0.execute(sql: first) }
+    migrator.registerMigration("2") { try $0.execute(sql: second) }
     return migrator
   }
 
   /// Times are seconds since 1970. Private keys are sealed, secrets that callers hold are hashed.
-  private static let first = """
+  static let first = """
     CREATE TABLE server (
       id INTEGER PRIMARY KEY CHECK (id = 1),
       key_commitment BLOB NOT NULL

@@ -14,6 +14,7 @@ struct CofferServerCommand: AsyncParsableCommand {
     version: "0.1.0",
     subcommands: [
       RunCommand.self, TenantCommand.self, AdminCommand.self, TokenCommand.self, EnrollmentCommand.self,
+      AuditCommand.self, BackupCommand.self, RestoreCommand.self,
     ])
 
   static func main() async {

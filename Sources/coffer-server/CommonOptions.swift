@@ -11,12 +11,14 @@ struct CommonOptions: ParsableArguments {
 struct DataOptions: ParsableArguments {
   @Option(
     name: .customLong("data"),
-    help: "The data directory (default: coffer-server in $XDG_DATA_HOME, or in ~/.local/share).")
+    help: """
+      The data directory (default: $COFFER_SERVER_DATA, else coffer-server in $XDG_DATA_HOME or in ~/.local/share).
+      """)
   var path: String?
 
   /// The folder that was given, or the user's own (XDG Base Directory Specification).
   func resolved(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws -> String {
-    if let path { return path }
+    if let path = path ?? environment["COFFER_SERVER_DATA"] { return path }
     // The specification says to ignore a path that is not absolute.
     if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/coffer-server" }
     guard let home = environment["HOME"], home.hasPrefix("/") else {

@@ -31,11 +31,11 @@ enum Failure {
 
   private static func code(of error: ServerError) -> Int32 {
     switch error {
-    case .invalid, .plainHTTPBeyondLoopback: 64
-    case .serverKeyDamaged, .invalidTLS: 65
+    case .invalid, .plainHTTPBeyondLoopback, .policyInvalid: 64
+    case .serverKeyDamaged, .invalidTLS, .auditDamaged: 65
     case .noDataDirectory, .serverKeyMissing, .noSuchTenant: 66
     case .cannotListen: 69
-    case .dataDirectoryNotEmpty, .tenantExists, .administratorExists, .policyTooLarge: 73
+    case .dataDirectoryNotEmpty, .tenantExists, .administratorExists, .policyTooLarge, .backupExists: 73
     case .serverKeyExposed: 77
     }
   }

@@ -7,7 +7,7 @@ struct ListenAddress: ExpressibleByArgument, CustomStringConvertible {
 
   static let standard = ListenAddress(host: "127.0.0.1", port: 8420)
 
-  private init(host: String, port: Int) {
+  init(host: String, port: Int) {
     self.host = host
     self.port = port
   }

@@ -2,6 +2,7 @@ import CofferAPI
 import CofferCrypto
 import CofferPolicy
 import CofferServerSQLite
+import CofferSystem
 import Foundation
 import HTTPTypes
 import Testing
@@ -242,14 +243,17 @@ import Testing
     let device = try await company.enroll()
     let token = try await device.token()
     harness.time.advance(7)
-    for nonce in [AccessTests.nonce, Base64URL.encode((0..<16).map { UInt8($0) })] {
+    for nonce in [String(repeating: "A", count: 43), Base64URL.encode((0..<16).map { UInt8($0) })] {
       let reply = try await harness.send(.post, "/v1/device/status", token: token, json: #"{"nonce":"\#(nonce)"}"#)
       let keyset = try SignedKeyset(verifying: device.enrollment.keyset, root: company.tenant.keys.root).keyset
       let status = try SignedStatus(verifying: reply.json(StatusResponse.self).status, keyset: keyset).status
       let revision = try await harness.current(company.tenant)
+      let last = try #require(
+        try await harness.store.read { try $0.lastAuditRecord(tenant: company.tenant.id) })
       let expected = Status(
         tenant: company.tenant.id, audience: device.enrollment.deviceId, nonce: nonce, revision: revision.number,
-        digest: revision.digest, time: harness.time.seconds, keyEpoch: 1)
+        digest: revision.digest, time: harness.time.seconds, keyEpoch: 1,
+        audit: AuditMark(number: last.number, hash: last.hash.hexadecimal))
       #expect(status == expected)
     }
     for nonce in ["", "AAAA", String(repeating: "A", count: 90), String(repeating: "!", count: 43)] {

@@ -74,7 +74,7 @@ final class Harness: Sendable {
   let time = ManualTime()
   let administration: Administration
   let server: PolicyServer
-  let responder: RouterResponder<BasicRequestContext>
+  let responder: RouterResponder<ServerContext>
 
   init() throws {
     folder = try TemporaryFolder()
@@ -82,7 +82,9 @@ final class Harness: Sendable {
     store = try SQLitePolicyStore(directory)
     faults = FaultyStore(store)
     administration = Administration(store: faults, serverKey: directory.serverKey, time: time)
-    server = PolicyServer(store: faults, serverKey: directory.serverKey, time: time, log: Self.silent)
+    server = PolicyServer(
+      store: faults, serverKey: directory.serverKey, passwordCost: 14,
+      metricsSecret: SecretsTests.secret("a secret for the operator"), time: time, log: Self.silent)
     responder = server.router.buildResponder()
   }
 
@@ -103,14 +105,21 @@ final class Harness: Sendable {
   ) async throws -> Reply {
     var headers = headers
     if let token { headers[.authorization] = "Bearer \(token)" }
+    let response = try await respond(method, path, headers: headers, body: body)
+    let isStream = response.headers[.contentType] == "text/event-stream"
+    let collector = Collector()
+    if !isStream { try await response.body.write(collector) }
+    return Reply(status: response.status.code, headers: response.headers, body: collector.bytes.withLock { $0 })
+  }
+
+  /// The answer, before its body is written.
+  func respond(
+    _ method: HTTPRequest.Method, _ path: String, headers: HTTPFields, body: RequestBody
+  ) async throws -> Response {
     let head = HTTPRequest(method: method, scheme: "http", authority: "localhost", path: path, headerFields: headers)
     let source = ApplicationRequestContextSource(
       channel: NIOAsyncTestingChannel(), logger: Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() })
-    let response = try await responder.respond(
-      to: Request(head: head, body: body), context: BasicRequestContext(source: source))
-    let collector = Collector()
-    try await response.body.write(collector)
-    return Reply(status: response.status.code, headers: response.headers, body: collector.bytes.withLock { $0 })
+    return try await responder.respond(to: Request(head: head, body: body), context: ServerContext(source: source))
   }
 
   func send(

@@ -104,7 +104,9 @@ import Testing
             let app = AppApproval(
               id: "direct-\(index)", name: "Direct", identity: AppIdentity(bundleId: "direct\(index)", teamId: "T"),
               teamKey: nil, tier: .filtered, extensions: ["pdf"], actions: [.view])
-            try await second.change(target.tenant.id) { try $0.insert(app, tenant: target.tenant.id) }
+            try await second.commit(.server, in: target.tenant.id) { change in
+              change.isPolicyChanged = try change.transaction.insert(app, tenant: target.tenant.id)
+            }
           }
         }
       }

@@ -64,7 +64,8 @@ struct ServerCommand: Sendable {
       if more.isEmpty { break }
       output += more
     }
-    let line = String(decoding: output, as: UTF8.self)
+    // Behind the first line there may be a link to set the server up.
+    let line = String(decoding: output.prefix { $0 != 10 }, as: UTF8.self)
     do {
       try await body(String(line.trimmingCharacters(in: .newlines).split(separator: " ").last ?? ""))
     } catch {

@@ -39,6 +39,13 @@ public struct ContentType: Hashable, Sendable {
     return type.mediaTypes.contains(sniffed) ? .agrees : .disagrees
   }
 
+  /// A media type that content of this extension may have; nil when nobody described it.
+  public static func expected(of fileExtension: String, adding fileTypes: [FileType] = []) -> String? {
+    if let accepted = accepted[fileExtension] { return accepted.min() }
+    if textExtensions.contains(fileExtension) { return "text/plain" }
+    return fileTypes.first { $0.extension == fileExtension }?.mediaTypes.first
+  }
+
   static func isBuiltIn(_ fileExtension: String) -> Bool {
     accepted[fileExtension] != nil || textExtensions.contains(fileExtension)
   }

@@ -7,6 +7,13 @@ public enum DocumentType: String, CaseIterable, Hashable, Sendable {
   case status = "coffer-status+jws"
   /// A device's assertion of who it is (RFC 7523).
   case assertion = "JWT"
+  /// An order to one device, and the device's answer.
+  case command = "coffer-command+jws"
+  case receipt = "coffer-receipt+jws"
+  /// What the root key lets another key do.
+  case delegation = "coffer-delegation+jws"
+  /// How far a company's audit reaches.
+  case checkpoint = "coffer-checkpoint+jws"
 
   var name: String {
     switch self {
@@ -14,6 +21,10 @@ public enum DocumentType: String, CaseIterable, Hashable, Sendable {
     case .keyset: "set of keys"
     case .status: "status"
     case .assertion: "assertion"
+    case .command: "command"
+    case .receipt: "receipt"
+    case .delegation: "delegation"
+    case .checkpoint: "audit checkpoint"
     }
   }
 }

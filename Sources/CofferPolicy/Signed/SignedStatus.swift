@@ -12,9 +12,12 @@ public struct Status: Codable, Hashable, Sendable {
   public var digest: String
   public var time: Int64
   public var keyEpoch: Int64
+  /// How far the company's audit reached, for the device to remember.
+  public var audit: AuditMark?
 
   public init(
-    tenant: String, audience: String, nonce: String, revision: Int64, digest: String, time: Int64, keyEpoch: Int64
+    tenant: String, audience: String, nonce: String, revision: Int64, digest: String, time: Int64, keyEpoch: Int64,
+    audit: AuditMark? = nil
   ) {
     self.tenant = tenant
     self.audience = audience
@@ -23,6 +26,7 @@ public struct Status: Codable, Hashable, Sendable {
     self.digest = digest
     self.time = time
     self.keyEpoch = keyEpoch
+    self.audit = audit
   }
 
   /// Whether `text` may be a nonce. A server signs no other.
@@ -34,6 +38,7 @@ public struct Status: Codable, Hashable, Sendable {
     let isValid =
       PolicyText.isIdentifier(tenant) && PolicyText.isIdentifier(audience) && Self.isNonce(nonce) && revision > 0
       && PolicyText.isDigest(digest) && time >= 0 && keyEpoch > 0
+      && audit.map { $0.number > 0 && PolicyText.isDigest($0.hash) } ?? true
     guard isValid else { throw .malformed("status") }
   }
 }

@@ -30,6 +30,9 @@ public enum PolicyText {
     }
   }
 
+  /// A version that rules can compare: one to four numbers with dots between them.
+  public static func isVersion(_ text: String) -> Bool { Version(text) != nil }
+
   static func isMediaType(_ text: String) -> Bool {
     let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     return parts.count == 2 && text.utf8.count <= 128

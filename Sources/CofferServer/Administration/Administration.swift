@@ -20,16 +20,8 @@ public struct Administration: Sendable {
   ///
   /// Throws `ServerError.tenantExists`, `.invalid` for a name that is no name, and `StoreError`.
   public func createTenant(name: String) async throws -> Tenant {
-    guard PolicyText.isName(name), name.first != " ", name.last != " " else {
-      throw ServerError.invalid("a tenant's name has 1 to 200 bytes and no control characters")
-    }
-    let id = Self.newID()
-    let tenant = Tenant(
-      id: id, name: name, keys: try publisher.newKeys(tenant: id), settings: .initial, createdAt: now)
-    try await store.write { transaction in
-      guard try transaction.insert(tenant) else { throw ServerError.tenantExists }
-      _ = try publisher.publish(tenant, in: transaction)
-    }
+    let tenant = try newTenant(name)
+    try await store.write { try found(tenant, by: .operator, in: $0) }
     return tenant
   }
 
@@ -41,17 +33,11 @@ public struct Administration: Sendable {
     costExponent: Int = PasswordRecord.costExponent
   ) async throws -> Administrator {
     guard Self.isAddress(email) else { throw ServerError.invalid("this is not an e-mail address") }
-    guard Self.passwordByteCounts.contains(password.count) else {
-      throw ServerError.invalid("a password has 12 to 1024 bytes")
-    }
+    try Self.demandLength(of: password)
     let record = try PasswordRecord(password, costExponent: costExponent)
-    let (id, now) = (Self.newID(), now)
     return try await store.write { transaction in
-      let administrator = Administrator(
-        id: id, tenant: try Self.find(tenant, in: transaction).id, email: email, role: role, password: record,
-        createdAt: now)
-      guard try transaction.insert(administrator) else { throw ServerError.administratorExists }
-      return administrator
+      let tenant = try Self.find(tenant, in: transaction).id
+      return try add(email: email, role: role, password: record, to: tenant, by: .operator, in: transaction)
     }
   }
 
@@ -59,17 +45,18 @@ public struct Administration: Sendable {
   ///
   /// Throws `ServerError.noSuchTenant`, `.invalid`, and `StoreError`.
   public func createToken(
-    tenant: String, role: Role, lifetime: Int64 = 90 * 86_400
+    tenant: String, role: Role, name: String = "", scopes: Set<Permission>? = nil, lifetime: Int64 = 90 * 86_400
   ) async throws -> (secret: BearerToken, token: APIToken) {
-    guard (60...366 * 86_400).contains(lifetime) else {
+    guard Self.tokenLifetimes.contains(lifetime) else {
       throw ServerError.invalid("a token lives from one minute to 366 days")
     }
     let (id, secret, now) = (Self.newID(), BearerToken(.api), now)
     let token = try await store.write { transaction in
       let token = APIToken(
-        id: id, tenant: try Self.find(tenant, in: transaction).id, role: role, createdAt: now,
-        expiresAt: now + lifetime)
+        id: id, tenant: try Self.find(tenant, in: transaction).id, role: role, name: name, scopes: scopes,
+        createdAt: now, expiresAt: now + lifetime)
       try transaction.insert(token, hash: secret.hash)
+      try record(.tokenCreated, by: .operator, token.tenant, id, ["role": role.rawValue], in: transaction)
       return token
     }
     return (secret, token)
@@ -81,22 +68,108 @@ public struct Administration: Sendable {
   public func createEnrollment(
     tenant: String, lifetime: Int64 = 86_400
   ) async throws -> (code: EnrollmentCode, enrollment: Enrollment) {
-    guard (60...30 * 86_400).contains(lifetime) else {
+    guard Self.enrollmentLifetimes.contains(lifetime) else {
       throw ServerError.invalid("an enrolment code lives from one minute to 30 days")
     }
-    let (id, secret, now) = (Self.newID(), Randomness.bytes(EnrollmentCode.secretByteCount), now)
     return try await store.write { transaction in
-      let found = try Self.find(tenant, in: transaction)
-      let enrollment = Enrollment(id: id, tenant: found.id, createdAt: now, expiresAt: now + lifetime)
-      let code = EnrollmentCode(secret: secret, fingerprint: found.keys.root.fingerprint)
-      try transaction.insert(enrollment, hash: Digest.sha256(code.secret.utf8))
-      return (code, enrollment)
+      let tenant = try Self.find(tenant, in: transaction)
+      return try createEnrollment(for: tenant, lifetime: lifetime, by: .operator, in: transaction)
     }
   }
 
+  func createEnrollment(
+    for tenant: Tenant, lifetime: Int64, by actor: Actor, in transaction: any StoreTransaction
+  ) throws -> (code: EnrollmentCode, enrollment: Enrollment) {
+    let now = now
+    let enrollment = Enrollment(id: Self.newID(), tenant: tenant.id, createdAt: now, expiresAt: now + lifetime)
+    let code = EnrollmentCode(
+      secret: Randomness.bytes(EnrollmentCode.secretByteCount), fingerprint: tenant.keys.root.fingerprint)
+    try transaction.insert(enrollment, hash: Digest.sha256(code.secret.utf8))
+    try record(.enrollmentCreated, by: actor, tenant.id, enrollment.id, in: transaction)
+    return (code, enrollment)
+  }
+
+  /// Makes the link by which the first administrator founds a company, in place of any that was made before. Nil when
+  /// somebody administers this server already: then there is nobody to let in without a name.
+  public func createSetUpLink() async throws -> String? {
+    let (id, secret, now) = (Self.newID(), BearerToken(.invitation), now)
+    let isMade = try await store.write { transaction in
+      guard try !transaction.hasAdministrators() else { return false }
+      try transaction.deleteSetUpLinks()
+      let invitation = Invitation(
+        id: id, tenant: nil, email: nil, role: .owner, createdAt: now, expiresAt: now + Self.setUpLifetime)
+      try transaction.insert(invitation, hash: secret.hash, now: now)
+      return true
+    }
+    return isMade ? PolicyServer.link(secret) : nil
+  }
+
+  /// Uses the link with this hash once: makes the account, and its company when the link founds one. Nil when the link
+  /// is unknown, expired or used.
+  func accept(
+    hash: [UInt8], company: String?, email: String?, password: PasswordRecord
+  ) async throws -> (Administrator, Tenant)? {
+    if let email, !Self.isAddress(email) { throw HTTPProblem.invalid("email", "is not an e-mail address") }
+    let founded = try company.map(newTenant)
+    return try await store.write { transaction in
+      guard let invitation = try transaction.invitation(hash: hash), now < invitation.expiresAt,
+        try transaction.deleteInvitation(tenant: invitation.tenant, id: invitation.id)
+      else { return nil }
+      let tenant: Tenant
+      if let id = invitation.tenant {
+        guard let known = try transaction.tenant(id: id) else { return nil }
+        tenant = known
+      } else {
+        guard let founded, try !transaction.hasAdministrators() else { return nil }
+        try found(founded, by: .server, in: transaction)
+        tenant = founded
+      }
+      guard let address = invitation.email ?? email else { return nil }
+      let person = try add(
+        email: address, role: invitation.role, password: password, to: tenant.id, by: .server, in: transaction)
+      return (person, tenant)
+    }
+  }
+
+  static let tokenLifetimes: ClosedRange<Int64> = 60...366 * 86_400
+  static let enrollmentLifetimes: ClosedRange<Int64> = 60...30 * 86_400
+  static let setUpLifetime: Int64 = 86_400
+
   private var now: Int64 { time.now().seconds }
 
-  private static let passwordByteCounts = 12...1024
+  private func newTenant(_ name: String) throws -> Tenant {
+    guard Self.isName(name), name.first != " ", name.last != " " else {
+      throw ServerError.invalid("a tenant's name has 1 to 200 bytes and no control characters")
+    }
+    let id = Self.newID()
+    return Tenant(
+      id: id, name: name, keys: try publisher.newKeys(tenant: id), settings: .initial, createdAt: now)
+  }
+
+  private func found(_ tenant: Tenant, by actor: Actor, in transaction: any StoreTransaction) throws {
+    guard try transaction.insert(tenant) else { throw ServerError.tenantExists }
+    try record(.tenantCreated, by: actor, tenant.id, tenant.id, in: transaction)
+    _ = try publisher.publish(tenant, by: actor, in: transaction)
+  }
+
+  private func add(
+    email: String, role: Role, password: PasswordRecord, to tenant: String, by actor: Actor,
+    in transaction: any StoreTransaction
+  ) throws -> Administrator {
+    let person = Administrator(
+      id: Self.newID(), tenant: tenant, email: email, role: role, password: password, createdAt: now)
+    guard try transaction.insert(person) else { throw ServerError.administratorExists }
+    try record(.administratorCreated, by: actor, tenant, person.id, ["role": role.rawValue], in: transaction)
+    return person
+  }
+
+  private func record(
+    _ action: AuditAction, by actor: Actor, _ tenant: String, _ subject: String, _ details: [String: String] = [:],
+    in transaction: any StoreTransaction
+  ) throws {
+    try Ledger(tenant: tenant, time: now, transaction: transaction)
+      .append(action, by: actor, subject: subject, details: details)
+  }
 
   private static func newID() -> String { UUID().uuidString.lowercased() }
 
@@ -105,12 +178,5 @@ public struct Administration: Sendable {
       throw ServerError.noSuchTenant
     }
     return found
-  }
-
-  /// Something before and after one `@`. Only a letter that arrives proves an address.
-  private static func isAddress(_ text: String) -> Bool {
-    let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
-    return parts.count == 2 && parts.allSatisfy { !$0.isEmpty } && text.utf8.count <= 254
-      && text.utf8.allSatisfy { $0 > 32 && $0 != 127 } && PolicyText.isName(text)
   }
 }

@@ -1,17 +1,35 @@
+internal import CofferPolicy
 internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
+internal import NIOCore
 
 /// One request whose body was read and whose caller was established.
 struct Call: Sendable {
   let request: Request
   let parameters: Parameters
   let body: [UInt8]
+  let channel: any Channel
+  /// Who is at the other end of the connection, for counting.
+  let address: String
 
   /// The path's `:id`. A text that cannot be one names nothing, like any other that is absent.
   func id() throws -> String {
     guard let text = parameters.get("id"), let id = UUID(uuidString: text) else { throw HTTPProblem.notFound }
     return id.uuidString.lowercased()
+  }
+
+  /// The path's `:id` of what people name themselves, such as a rule.
+  func name() throws -> String {
+    guard let text = parameters.get("id"), PolicyText.isIdentifier(text) else { throw HTTPProblem.notFound }
+    return text
+  }
+
+  /// A parameter of the query that is there once.
+  func query(_ name: String) throws -> String? {
+    let values = request.uri.queryParameters.getAll(name)
+    guard values.count <= 1 else { throw HTTPProblem.invalid(name, "is there more than once") }
+    return values.first
   }
 
   /// The body as JSON. Its depth is bounded by the parser, its size by the route.
@@ -30,6 +48,14 @@ struct Call: Sendable {
   func demandMatch(_ tag: EntityTag) throws {
     guard let header = request.headers[.ifMatch], !tag.satisfies(ifMatch: header) else { return }
     throw HTTPProblem(.preconditionFailed, "Read it again: it is not what If-Match names.")
+  }
+
+  /// The same, and throws when the request has no If-Match: nobody may overwrite what they have not seen.
+  func requireMatch(_ tag: EntityTag) throws {
+    guard request.headers.contains(.ifMatch) else {
+      throw HTTPProblem(.preconditionRequired, "Send the ETag of what you read as If-Match.")
+    }
+    try demandMatch(tag)
   }
 }
 

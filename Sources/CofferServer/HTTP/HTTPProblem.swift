@@ -8,34 +8,43 @@ struct HTTPProblem: Error {
   enum Name: String, CaseIterable {
     case malformedRequest = "malformed-request"
     case invalidAssertion = "invalid-assertion"
+    case invalidReceipt = "invalid-receipt"
     case unauthorized
+    case signInRefused = "sign-in-refused"
     case forbidden
+    case crossSite = "cross-site"
     case notFound = "not-found"
     case enrollmentCode = "enrollment-code"
     case methodNotAllowed = "method-not-allowed"
     case notAcceptable = "not-acceptable"
     case alreadyExists = "already-exists"
+    case conflict
     case preconditionFailed = "precondition-failed"
+    case preconditionRequired = "precondition-required"
     case bodyTooLarge = "body-too-large"
     case unsupportedMediaType = "unsupported-media-type"
     case invalidFields = "invalid-fields"
+    case idempotencyKeyReused = "idempotency-key-reused"
+    case tooManyRequests = "too-many-requests"
     case policyTooLarge = "policy-too-large"
     case internalError = "internal-error"
     case unavailable
 
     var status: HTTPResponse.Status {
       switch self {
-      case .malformedRequest, .invalidAssertion: .badRequest
-      case .unauthorized: .unauthorized
-      case .forbidden: .forbidden
+      case .malformedRequest, .invalidAssertion, .invalidReceipt: .badRequest
+      case .unauthorized, .signInRefused: .unauthorized
+      case .forbidden, .crossSite: .forbidden
       case .notFound, .enrollmentCode: .notFound
       case .methodNotAllowed: .methodNotAllowed
       case .notAcceptable: .notAcceptable
-      case .alreadyExists: .conflict
+      case .alreadyExists, .conflict: .conflict
       case .preconditionFailed: .preconditionFailed
+      case .preconditionRequired: .preconditionRequired
       case .bodyTooLarge: .contentTooLarge
       case .unsupportedMediaType: .unsupportedMediaType
-      case .invalidFields, .policyTooLarge: .unprocessableContent
+      case .invalidFields, .policyTooLarge, .idempotencyKeyReused: .unprocessableContent
+      case .tooManyRequests: .tooManyRequests
       case .internalError: .internalServerError
       case .unavailable: .serviceUnavailable
       }
@@ -45,17 +54,24 @@ struct HTTPProblem: Error {
       switch self {
       case .malformedRequest: "The request cannot be read"
       case .invalidAssertion: "The assertion is not accepted"
+      case .invalidReceipt: "The receipt is not accepted"
       case .unauthorized: "A valid token is needed"
-      case .forbidden: "The token's role does not allow this"
+      case .signInRefused: "The sign-in is not accepted"
+      case .forbidden: "This is not allowed to the caller"
+      case .crossSite: "The request is not from a page of this server"
       case .notFound: "Nothing is here"
       case .enrollmentCode: "The enrolment code is not accepted"
       case .methodNotAllowed: "The method is not allowed here"
       case .notAcceptable: "No acceptable representation"
       case .alreadyExists: "It exists already"
+      case .conflict: "It is not in a state for this"
       case .preconditionFailed: "It was changed meanwhile"
+      case .preconditionRequired: "If-Match is needed"
       case .bodyTooLarge: "The body is too large"
       case .unsupportedMediaType: "The content type is not accepted"
       case .invalidFields: "A field is not valid"
+      case .idempotencyKeyReused: "The idempotency key was used for another request"
+      case .tooManyRequests: "Too many attempts"
       case .policyTooLarge: "The policy is too large"
       case .internalError: "Internal error"
       case .unavailable: "Not available now"
@@ -84,7 +100,7 @@ struct HTTPProblem: Error {
 
 extension HTTPProblem {
   /// One sentence for what is absent and for what is another company's.
-  static let notFound = HTTPProblem(.notFound, "There is nothing here that this token may see.")
+  static let notFound = HTTPProblem(.notFound, "There is nothing here that the caller may see.")
 
   static func unauthorized(tokenGiven: Bool) -> HTTPProblem {
     let challenge = tokenGiven ? #"Bearer realm="coffer", error="invalid_token""# : #"Bearer realm="coffer""#
@@ -102,6 +118,20 @@ extension HTTPProblem {
 
   static let unavailable = HTTPProblem(
     .unavailable, "The server cannot reach its store. Try again later.", headers: [.retryAfter: "\(retryAfter)"])
+
+  static let busy = HTTPProblem(
+    .unavailable, "The server has too much to do. Try again later.", headers: [.retryAfter: "\(retryAfter)"])
+
+  static let crossSite = HTTPProblem(
+    .crossSite, "A change by cookie needs Sec-Fetch-Site or Origin of this server, and the session's X-CSRF-Token.")
+
+  static func forbidden(_ permission: Permission) -> HTTPProblem {
+    HTTPProblem(.forbidden, "This needs \(permission.rawValue).")
+  }
+
+  static func tooMany(retryAfter seconds: Int64) -> HTTPProblem {
+    HTTPProblem(.tooManyRequests, "Wait \(seconds) seconds.", headers: [.retryAfter: "\(seconds)"])
+  }
 
   static let internalError = HTTPProblem(.internalError, "The server failed. Its log says more.")
 }

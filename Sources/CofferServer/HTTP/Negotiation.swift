@@ -3,12 +3,12 @@ internal import Hummingbird
 
 /// Which types a request accepts and brings (RFC 9110, sections 12.5.1 and 8.3).
 enum Negotiation {
-  /// Whether an Accept header admits `application/json`. Without the header, everything is accepted.
-  static func acceptsJSON(_ accept: String?) -> Bool {
-    guard let accept else { return true }
+  /// Whether Accept headers admit `type`. Without one, everything is accepted.
+  static func accepts(_ type: String, _ headers: [String]) -> Bool {
+    if headers.isEmpty { return true }
     // The most specific range decides; q=0 excludes it.
-    let ranges = accept.split(separator: ",").map(Range.init)
-    for name in ["application/json", "application/*", "*/*"] {
+    let ranges = headers.flatMap { $0.split(separator: ",") }.map(Range.init)
+    for name in [type, "\(type.prefix { $0 != "/" })/*", "*/*"] {
       if let range = ranges.first(where: { $0.name == name }) { return range.isAccepted }
     }
     return false

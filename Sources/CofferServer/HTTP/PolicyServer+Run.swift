@@ -8,17 +8,19 @@ internal import ServiceLifecycle
 internal import UnixSignals
 
 extension PolicyServer {
-  /// Bounds for all connections together, below the usual limit of 1024 descriptors, and for each that stays silent.
-  private static let maximumConnections = 768
-  private static let idleSeconds: Int64 = 60
-
-  /// Serves until SIGTERM or SIGINT, then finishes the requests under way and returns.
+  /// Serves until SIGTERM or SIGINT, then ends the streams of events at once, finishes the requests under way and
+  /// returns.
   ///
   /// - Parameter onListening: called once with the port, which the system may have chosen.
   /// - Throws: `ServerError.invalidTLS`, `.cannotListen`.
   public func run(_ options: ServerOptions, onListening: @escaping @Sendable (Int) -> Void) async throws {
+    // The last one stops first: the streams must have ended before the server waits for its requests.
+    let services: [any Service] = [try application(options, onListening: onListening), EventService(events: events)]
+    var configuration = ServiceGroupConfiguration(
+      services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: log.forLibraries)
+    configuration.maximumGracefulShutdownDuration = .seconds(options.limits.shutdownSeconds)
     do {
-      try await application(options, onListening: onListening).runService(gracefulShutdownSignals: [.sigterm, .sigint])
+      try await ServiceGroup(configuration: configuration).run()
     } catch let error as IOError {
       throw ServerError.cannotListen("\(SystemError(code: error.errnoCode, call: "bind"))")
     }
@@ -28,17 +30,26 @@ extension PolicyServer {
     _ options: ServerOptions, onListening: @escaping @Sendable (Int) -> Void
   ) throws(ServerError) -> some ApplicationProtocol {
     Application(
-      router: router, server: try Self.builder(options.tls),
+      router: router, server: try Self.builder(options),
       configuration: ApplicationConfiguration(
-        address: .hostname(options.host, port: options.port),
-        availableConnectionsDelegate: MaximumAvailableConnections(Self.maximumConnections)),
+        address: .hostname(options.host, port: options.port), backlog: 4096,
+        availableConnectionsDelegate: MaximumAvailableConnections(options.limits.connections)),
       onServerRunning: { channel in onListening(channel.localAddress?.port ?? options.port) },
       logger: log.forLibraries)
   }
 
-  private static func builder(_ tls: ServerOptions.TLS?) throws(ServerError) -> HTTPServerBuilder {
-    let plain = HTTPServerBuilder.http1(configuration: .init(idleTimeout: .seconds(idleSeconds)))
-    guard let tls else { return plain }
+  private static func builder(_ options: ServerOptions) throws(ServerError) -> HTTPServerBuilder {
+    let limits = options.limits
+    let counts = ConnectionCounts(limit: limits.connectionsFromAddress)
+    let plain = HTTPServerBuilder.http1(
+      configuration: .init(
+        additionalChannelHandlers: [
+          ConnectionGuard(counts: counts, requestTime: .seconds(limits.requestSeconds))
+        ],
+        idleTimeout: .seconds(limits.idleSeconds),
+        httpDecoderConfiguration: .init(
+          maxHeaderFieldSize: limits.headerBytes, maxHeaderListSize: limits.headerBytes, maxHeaderFieldCount: 100)))
+    guard let tls = options.tls else { return plain }
     do {
       var configuration = TLSConfiguration.makeServerConfiguration(
         certificateChain: try NIOSSLCertificate.fromPEMFile(tls.certificate).map { .certificate($0) },
@@ -48,6 +59,24 @@ extension PolicyServer {
       return try .tls(plain, tlsConfiguration: configuration)
     } catch {
       throw .invalidTLS("the certificate chain or its key cannot be read as PEM, or they do not belong together")
+    }
+  }
+}
+
+/// Counts the seconds of the streams of events, and ends them when the server is to stop.
+private struct EventService: Service {
+  let events: EventHub
+
+  func run() async throws {
+    await withGracefulShutdownHandler {
+      await cancelWhenGracefulShutdown {
+        while !Task.isCancelled {
+          do { try await Task.sleep(for: .seconds(1)) } catch { break }
+          events.tick()
+        }
+      }
+    } onGracefulShutdown: {
+      events.close()
     }
   }
 }

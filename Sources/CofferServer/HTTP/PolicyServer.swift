@@ -7,24 +7,43 @@ internal import Hummingbird
 public struct PolicyServer: Sendable {
   let store: any PolicyStore
   let publisher: Publisher
+  let sealing: KeySealing
+  let administration: Administration
+  let passwords: PasswordWorker
+  let limiter = SignInLimiter()
+  let events = EventHub()
+  let metrics = Metrics()
+  let site: Site
+  /// SHA-256 of what shows that somebody may read the metrics; without one, nobody may.
+  let metricsKey: [UInt8]?
   let time: any TimeSource
   let log: MaskedLog
 
-  public init(store: any PolicyStore, serverKey: SecretKey, time: any TimeSource = SystemTime(), log: MaskedLog) {
+  /// - Parameters:
+  ///   - site: where people reach the server; decides about cookies and about what a page of its own is.
+  ///   - passwordCost: log2 of scrypt's cost for passwords.
+  ///   - metricsSecret: what `GET /metrics` is asked with as a bearer token.
+  public init(
+    store: any PolicyStore, serverKey: SecretKey, site: Site = Site(isSecure: false),
+    passwordCost: Int = PasswordRecord.costExponent, metricsSecret: SecretBytes? = nil,
+    time: any TimeSource = SystemTime(), log: MaskedLog
+  ) {
     self.store = store
+    self.site = site
     self.time = time
     self.log = log
-    publisher = Publisher(sealing: KeySealing(serverKey: serverKey), time: time)
+    metricsKey = metricsSecret.map { $0.withUnsafeBytes { Digest.sha256($0) } }
+    sealing = KeySealing(serverKey: serverKey)
+    publisher = Publisher(sealing: sealing, time: time)
+    administration = Administration(store: store, serverKey: serverKey, time: time)
+    passwords = PasswordWorker(costExponent: passwordCost)
   }
 
-  /// Everything that the server answers.
-  var routes: [Route] { itemRoutes + settingsRoutes + inventoryRoutes + enrollmentRoutes + deviceRoutes + healthRoutes }
-
   /// The routes, and for each of their paths a refusal of every other method.
-  var router: Router<BasicRequestContext> {
-    let router = Router(context: BasicRequestContext.self, options: .autoGenerateHeadEndpoints)
-    router.add(middleware: ProblemMiddleware(log: log))
-    let authentication = Authentication(store: store, time: time)
+  var router: Router<ServerContext> {
+    let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
+    router.add(middleware: ProblemMiddleware(log: log, metrics: metrics))
+    let authentication = Authentication(store: store, time: time, site: site)
     for route in routes {
       router.on(
         route.path, method: route.method, responder: RouteResponder(route: route, authentication: authentication))
@@ -39,14 +58,6 @@ public struct PolicyServer: Sendable {
     return router
   }
 
-  /// Runs `body` and, when it says that something changed, signs the policy anew: both happen, or neither.
-  func change(_ tenant: String, _ body: @Sendable (any StoreTransaction) throws -> Bool) async throws {
-    let revision = try await store.write { transaction in
-      try body(transaction) ? try publisher.publish(found(transaction.tenant(id: tenant)), in: transaction) : nil
-    }
-    if let revision { log.notice("tenant \(public: tenant): policy revision \(public: revision.number)") }
-  }
-
   /// What is absent and what is another company's end here alike.
   func found<Value>(_ value: Value?) throws -> Value {
     guard let value else { throw HTTPProblem.notFound }
@@ -56,9 +67,11 @@ public struct PolicyServer: Sendable {
   private static let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .delete, .patch, .options, .trace]
 
   private struct MethodRefusal: HTTPResponder {
+    typealias Context = ServerContext
+
     let allowed: String
 
-    func respond(to request: Request, context: BasicRequestContext) throws -> Response {
+    func respond(to request: Request, context: ServerContext) throws -> Response {
       throw HTTPProblem(.methodNotAllowed, "Allowed here: \(allowed).", headers: [.allow: allowed])
     }
   }

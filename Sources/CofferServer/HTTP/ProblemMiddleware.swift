@@ -2,14 +2,18 @@ internal import CofferSystem
 internal import HTTPTypes
 internal import Hummingbird
 
-/// Turns every error into a problem document and writes one masked line for each request.
+/// Turns every error into a problem document, and counts and writes one masked line for each request.
 struct ProblemMiddleware: RouterMiddleware {
+  typealias Context = ServerContext
+
   let log: MaskedLog
+  let metrics: Metrics
 
   func handle(
-    _ request: Request, context: BasicRequestContext,
-    next: @concurrent (Request, BasicRequestContext) async throws -> Response
+    _ request: Request, context: ServerContext,
+    next: @concurrent (Request, ServerContext) async throws -> Response
   ) async throws -> Response {
+    let start = ContinuousClock.now
     var response: Response
     do {
       response = try await next(request, context)
@@ -18,7 +22,12 @@ struct ProblemMiddleware: RouterMiddleware {
     }
     // What a HEAD would show, without the document.
     if request.method == .head { response = response.createHeadResponse() }
-    let (method, path, status) = (request.method.rawValue, context.endpointPath ?? "unknown", response.status.code)
+    let (path, status) = (context.endpointPath ?? "unknown", response.status.code)
+    // A method is the client's word until it is one that is known.
+    let method = context.endpointPath == nil ? "any" : request.method.rawValue
+    let took = (ContinuousClock.now - start).components
+    let seconds = Double(took.seconds) + Double(took.attoseconds) / 1e18
+    metrics.count(method: method, route: path, status: status, seconds: seconds)
     log.info("\(public: method) \(public: path): \(public: status)")
     return response
   }
@@ -28,9 +37,15 @@ struct ProblemMiddleware: RouterMiddleware {
     switch error {
     case let problem as HTTPProblem: return problem
     case let error as StoreError:
+      metrics.count(.storeFailures)
       log.error("\(public: error)")
       return .unavailable
     case ServerError.policyTooLarge: return HTTPProblem(.policyTooLarge, "\(ServerError.policyTooLarge)")
+    case ServerError.policyInvalid(let part): return .invalid(part, "would make a policy that no device accepts")
+    case ServerError.tenantExists: return HTTPProblem(.alreadyExists, "A company of this name exists.")
+    case ServerError.administratorExists:
+      return HTTPProblem(.alreadyExists, "The company has an administrator with this address.")
+    case ServerError.invalid(let what): return HTTPProblem(.invalidFields, what)
     case let error as HTTPError where error.status == .notFound: return .notFound
     default:
       log.error("unexpected \(error: error)")

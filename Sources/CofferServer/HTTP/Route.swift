@@ -7,10 +7,10 @@ struct Route: Sendable {
   enum Access: Sendable {
     /// The request itself carries what it needs, or gives nothing away.
     case anyone(@Sendable (Call) async throws -> Response)
-    /// An API token of any role.
-    case reader(@Sendable (Call, APIToken) async throws -> Response)
-    /// An API token of a role that may change policy.
-    case changer(@Sendable (Call, APIToken) async throws -> Response)
+    /// A token or a session of the company's administration that has the permission.
+    case administration(Permission, @Sendable (Call, Caller) async throws -> Response)
+    /// A person who signed in, about nobody but that person; with a permission, where it is about more.
+    case person(Permission?, @Sendable (Call, SignedIn) async throws -> Response)
     /// A device token.
     case device(@Sendable (Call, Device) async throws -> Response)
   }
@@ -22,15 +22,28 @@ struct Route: Sendable {
     case form(limit: Int)
   }
 
+  /// What a successful answer is. Refusals are problem documents whatever it is.
+  enum Answer: String, Sendable {
+    case json = "application/json"
+    case events = "text/event-stream"
+    case lines = "application/jsonl"
+    case text = "text/plain"
+    case page = "text/html"
+  }
+
   let method: HTTPRequest.Method
   let path: RouterPath
   let body: Body
+  let answer: Answer
   let access: Access
 
-  init(_ method: HTTPRequest.Method, _ path: RouterPath, body: Body = .none, _ access: Access) {
+  init(
+    _ method: HTTPRequest.Method, _ path: RouterPath, body: Body = .none, answer: Answer = .json, _ access: Access
+  ) {
     self.method = method
     self.path = path
     self.body = body
+    self.answer = answer
     self.access = access
   }
 }

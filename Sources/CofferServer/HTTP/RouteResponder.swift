@@ -5,25 +5,33 @@ internal import NIOCore
 /// Runs one route. The order is the same for all: accepted types, who is calling, may they, content type, size; only
 /// then is a byte of the body looked at.
 struct RouteResponder: HTTPResponder {
+  typealias Context = ServerContext
+
   let route: Route
   let authentication: Authentication
 
-  func respond(to request: Request, context: BasicRequestContext) async throws -> Response {
-    guard Negotiation.acceptsJSON(request.headers[.accept]) else {
-      throw HTTPProblem(.notAcceptable, "This server answers in application/json.")
+  func respond(to request: Request, context: ServerContext) async throws -> Response {
+    guard Negotiation.accepts(route.answer.rawValue, request.headers[values: .accept]) else {
+      throw HTTPProblem(.notAcceptable, "This answers in \(route.answer.rawValue).")
     }
     func call() async throws -> Call {
-      Call(request: request, parameters: context.parameters, body: try await body(of: request))
+      Call(
+        request: request, parameters: context.parameters, body: try await body(of: request), channel: context.channel,
+        address: context.address)
     }
     switch route.access {
-    case .anyone(let handler): return try await handler(call())
-    case .reader(let handler):
-      let token = try await authentication.token(of: request)
-      return try await handler(call(), token)
-    case .changer(let handler):
-      let token = try await authentication.token(of: request)
-      guard token.role.mayChange else { throw HTTPProblem(.forbidden, "The role auditor reads and changes nothing.") }
-      return try await handler(call(), token)
+    case .anyone(let handler):
+      try authentication.demandNotElsewhere(request)
+      return try await handler(call())
+    case .administration(let permission, let handler):
+      let caller = try await authentication.caller(of: request, permission: permission)
+      return try await handler(call(), caller)
+    case .person(let permission, let handler):
+      let person = try await authentication.person(of: request)
+      if let permission, !person.administrator.role.permissions.contains(permission) {
+        throw HTTPProblem.forbidden(permission)
+      }
+      return try await handler(call(), person)
     case .device(let handler):
       let device = try await authentication.device(of: request)
       return try await handler(call(), device)

@@ -7,6 +7,10 @@ public struct BearerToken: Sendable, CustomStringConvertible, CustomReflectable 
   public enum Kind: String, Sendable {
     case api = "coffer_api_"
     case device = "coffer_device_"
+    /// The cookie of a person who signed in.
+    case session = "coffer_session_"
+    /// A link by which somebody becomes an administrator.
+    case invitation = "coffer_invitation_"
   }
 
   /// To be shown once and kept nowhere.

@@ -31,6 +31,45 @@ public struct DataDirectory: Sendable {
     serverKey = try Self.readKey(in: folder, files: files)
   }
 
+  /// Makes a data directory of a backup and the server key that belongs to it.
+  ///
+  /// Throws `ServerError.dataDirectoryNotEmpty` where there is something already, `.serverKeyDamaged`, and `SystemError`.
+  public static func restore(
+    _ path: String, database: String, serverKey: String, files: FileSystem = FileSystem()
+  ) throws -> DataDirectory {
+    let key = try files.open(serverKey, .readOnly)
+    let bytes = try SecretBytes(count: SecretKey.byteCount) { buffer in
+      guard try key.readFully(into: buffer) == buffer.count else { throw ServerError.serverKeyDamaged }
+    }
+    let backup = try files.open(database, .readOnly)
+    try files.makeDirectories(path)
+    let folder = try files.open(path, .directory)
+    guard try files.names(in: folder).isEmpty else { throw ServerError.dataDirectoryNotEmpty }
+    try folder.setPermissions(0o700)
+    do {
+      try copy(backup, to: databaseName, in: folder, files: files)
+      // Last: a folder with a database and no key is refused, so that an interrupted restoration is not taken for one.
+      try files.replaceDurably(keyName, in: folder, with: bytes)
+    } catch {
+      _ = try? files.unlink(databaseName, in: folder)
+      throw error
+    }
+    return try DataDirectory(path, creating: false, files: files)
+  }
+
+  private static func copy(
+    _ source: OwnedDescriptor, to name: String, in folder: OwnedDescriptor, files: FileSystem
+  ) throws {
+    let file = try files.open(name, [.writeOnly, .createNew], permissions: 0o600, in: folder)
+    var portion = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = try portion.withUnsafeMutableBytes { try source.read(into: $0) }
+      if count == 0 { break }
+      try portion.withUnsafeBytes { try file.writeAll(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+    }
+    try file.sync()
+  }
+
   private static let keyName = "server.key"
   private static let databaseName = "coffer.sqlite"
 

@@ -7,7 +7,19 @@ struct KeySealing: Sendable {
 
   /// What a sealed key is for.
   enum Use: String {
-    case root, signing
+    case root, signing, delegated
+    /// What an administrator's one-time codes are made of.
+    case oneTimeCode = "one-time-code"
+    /// An answer that is kept for a repeated request.
+    case answer
+  }
+
+  func seal(_ secret: [UInt8], tenant: String, use: Use, id: String) throws(CryptoError) -> [UInt8] {
+    try Sealing.seal(secret, key: sealingKey(tenant), authenticating: context(tenant, use) + Array(":\(id)".utf8))
+  }
+
+  func open(_ sealed: [UInt8], tenant: String, use: Use, id: String) throws(CryptoError) -> [UInt8] {
+    try Sealing.open(sealed, key: sealingKey(tenant), authenticating: context(tenant, use) + Array(":\(id)".utf8))
   }
 
   func seal(_ key: SigningKey, tenant: String, use: Use) throws(CryptoError) -> [UInt8] {

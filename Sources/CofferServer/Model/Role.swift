@@ -1,7 +1,9 @@
-/// What a person or a program of a company's administration may do.
-public enum Role: String, CaseIterable, Sendable {
-  case owner, editor, auditor
-
-  /// Whether the role may change policy; every role may read it.
-  public var mayChange: Bool { self != .auditor }
+/// What a person or a program of a company's administration is: see ``permissions``.
+public enum Role: String, CaseIterable, Codable, Sendable {
+  /// Everything: administrators, tokens and keys too.
+  case owner
+  /// Policy, apps and devices.
+  case editor
+  /// Reads, and changes nothing.
+  case auditor
 }

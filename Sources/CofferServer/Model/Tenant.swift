@@ -8,15 +8,45 @@ public struct Tenant: Sendable {
   public let name: String
   public var keys: TenantKeys
   public var settings: Settings
+  public var grace: Grace
+  /// Whether an approval takes two administrators.
+  public var needsTwoApprovers: Bool
+  /// When the first approval in force ends, in seconds since 1970; the policy is signed anew then.
+  public var policyChangesAt: Int64?
+  public var delegations: [StoredDelegation]
+  /// When the root key was handed out, in seconds since 1970. It is once.
+  public var rootExportedAt: Int64?
   /// Seconds since 1970.
   public let createdAt: Int64
 
-  public init(id: String, name: String, keys: TenantKeys, settings: Settings, createdAt: Int64) {
+  public init(
+    id: String, name: String, keys: TenantKeys, settings: Settings, grace: Grace = .initial,
+    needsTwoApprovers: Bool = false, policyChangesAt: Int64? = nil, delegations: [StoredDelegation] = [],
+    rootExportedAt: Int64? = nil, createdAt: Int64
+  ) {
+    self.grace = grace
+    self.needsTwoApprovers = needsTwoApprovers
+    self.policyChangesAt = policyChangesAt
+    self.delegations = delegations
+    self.rootExportedAt = rootExportedAt
     self.id = id
     self.name = name
     self.keys = keys
     self.settings = settings
     self.createdAt = createdAt
+  }
+}
+
+/// A key that the root delegated, with its private half where the server has it.
+public struct StoredDelegation: Codable, Hashable, Sendable {
+  /// The signed delegation, as a compact JWS.
+  public let document: String
+  /// Sealed under the server key; absent for a key that the company keeps elsewhere.
+  public let sealedKey: [UInt8]?
+
+  public init(document: String, sealedKey: [UInt8]?) {
+    self.document = document
+    self.sealedKey = sealedKey
   }
 }
 

@@ -11,7 +11,7 @@ struct Publisher: Sendable {
   let sealing: KeySealing
   let time: any TimeSource
 
-  private var now: Int64 { time.now().seconds }
+  var now: Int64 { time.now().seconds }
 
   /// A root key, a signing key, and the keyset of the first epoch.
   func newKeys(tenant: String) throws -> TenantKeys {
@@ -26,25 +26,41 @@ struct Publisher: Sendable {
   /// Signs the policy as the store has it now and makes it the company's newest revision.
   ///
   /// Throws `ServerError.policyTooLarge` when no device would accept it; the transaction is then to be undone.
-  func publish(_ tenant: Tenant, in transaction: any StoreTransaction) throws -> Revision {
-    let tenant = try withFreshKeyset(tenant, in: transaction)
-    let previous = try transaction.currentRevision(tenant: tenant.id)
+  func publish(_ tenant: Tenant, by actor: Actor, in transaction: any StoreTransaction) throws -> Revision {
+    var tenant = try withFreshKeyset(tenant, in: transaction)
     let now = now
-    let policy = Policy(
-      tenant: tenant.id, revision: (previous?.number ?? 0) + 1, keyEpoch: tenant.keys.epoch, issuedAt: now,
-      notAfter: now + Self.bundleLifetime, prevHash: previous?.digest,
-      apps: try transaction.apps(tenant: tenant.id), settings: tenant.settings)
+    try endApprovals(of: tenant.id, at: now, in: transaction)
+    tenant.policyChangesAt = try transaction.nextAppExpiry(tenant: tenant.id)
+    try transaction.update(tenant)
+    let previous = try transaction.currentRevision(tenant: tenant.id)
+    let content = try PolicyContent(of: tenant, in: transaction)
+    let policy = content.policy(
+      of: tenant, revision: (previous?.number ?? 0) + 1, issuedAt: now, notAfter: now + Self.bundleLifetime,
+      prevHash: previous?.digest, apps: try transaction.appsInForce(tenant: tenant.id))
     let bundle: PolicyBundle
     do {
       bundle = try PolicyBundle(issuing: policy, key: signingKey(of: tenant))
-    } catch let refusal as PolicyRefusal where refusal == .oversize || refusal == .malformed("apps") {
-      throw ServerError.policyTooLarge
+    } catch let refusal as PolicyRefusal {
+      guard case .malformed(let part) = refusal, part != "apps" else { throw ServerError.policyTooLarge }
+      throw ServerError.policyInvalid(part)
     }
     let revision = Revision(
       tenant: tenant.id, number: policy.revision, bundle: bundle.document.text, digest: bundle.digest,
       keyEpoch: policy.keyEpoch, issuedAt: policy.issuedAt, notAfter: policy.notAfter)
     try transaction.insert(revision)
+    try Ledger(tenant: tenant.id, time: now, transaction: transaction)
+      .append(.policyPublished, by: actor, subject: "\(revision.number)", details: ["digest": revision.digest])
     return revision
+  }
+
+  /// Approvals whose time is over count as revoked from now on.
+  private func endApprovals(of tenant: String, at now: Int64, in transaction: any StoreTransaction) throws {
+    for var app in try transaction.apps(tenant: tenant, expiredBy: now) {
+      app.state = .revoked
+      _ = try transaction.update(app, tenant: tenant)
+      try Ledger(tenant: tenant, time: now, transaction: transaction)
+        .append(.appRevoked, by: .server, subject: app.approval.id, details: ["reason": "its time is over"])
+    }
   }
 
   /// A company and the newest revision of its policy.
@@ -61,7 +77,7 @@ struct Publisher: Sendable {
   func current(tenant id: String, in transaction: any StoreTransaction) throws -> Current? {
     guard let current = try load(id, in: transaction) else { return nil }
     if isFresh(current) { return current }
-    _ = try publish(current.tenant, in: transaction)
+    _ = try publish(current.tenant, by: .server, in: transaction)
     return try load(id, in: transaction)
   }
 
@@ -74,17 +90,21 @@ struct Publisher: Sendable {
   private func isFresh(_ current: Current) -> Bool {
     current.revision.notAfter - now > Self.bundleLifetime / 2
       && current.tenant.keys.keysetNotAfter - now > Self.keysetLifetime / 2
+      && current.tenant.policyChangesAt.map { now < $0 } ?? true
   }
 
   /// The answer to a device's question what the policy is at present.
-  func status(_ tenant: Tenant, _ revision: Revision, device: String, nonce: String) throws -> String {
+  func status(
+    _ tenant: Tenant, _ revision: Revision, audit: AuditRecord?, device: String, nonce: String
+  ) throws -> String {
     let status = Status(
       tenant: tenant.id, audience: device, nonce: nonce, revision: revision.number, digest: revision.digest,
-      time: now, keyEpoch: tenant.keys.epoch)
+      time: now, keyEpoch: tenant.keys.epoch,
+      audit: audit.map { AuditMark(number: $0.number, hash: $0.hash.hexadecimal) })
     return try SignedStatus(issuing: status, key: signingKey(of: tenant)).document.text
   }
 
-  private func signingKey(of tenant: Tenant) throws -> SigningKey {
+  func signingKey(of tenant: Tenant) throws -> SigningKey {
     try sealing.open(tenant.keys.sealedSigning, tenant: tenant.id, use: .signing)
   }
 
@@ -97,7 +117,7 @@ struct Publisher: Sendable {
   }
 
   /// The same keys in the same epoch, signed by the root for another year.
-  private func renewed(_ keys: TenantKeys, tenant: String) throws -> TenantKeys {
+  func renewed(_ keys: TenantKeys, tenant: String) throws -> TenantKeys {
     let now = now
     let keyset = Keyset(
       tenant: tenant, epoch: keys.epoch, keys: [keys.signing], issuedAt: now, notAfter: now + Self.keysetLifetime)

@@ -9,19 +9,11 @@ extension PolicyServer {
   /// Seconds.
   static let deviceTokenLifetime: Int64 = 900
 
-  var deviceRoutes: [Route] {
-    [
-      Route(.post, "/v1/device/token", body: .form(limit: 8 << 10), .anyone(issueDeviceToken)),
-      Route(.get, "/v1/device/policy", .device(showPolicy)),
-      Route(.post, "/v1/device/status", body: .json(limit: 1 << 10), .device(showStatus)),
-    ]
-  }
-
   private static let assertionRefused = HTTPProblem(
     .invalidAssertion, "It is unknown, expired, used, for another company or not signed by the device's key.")
 
   /// RFC 7523, section 2.1.
-  @Sendable private func issueDeviceToken(_ call: Call) async throws -> Response {
+  @Sendable func issueDeviceToken(_ call: Call) async throws -> Response {
     let form = try call.form(["grant_type", "assertion"])
     guard form["grant_type"] == TokenRequest.grantType, let text = form["assertion"],
       let keyID = try? SignedDocument.claimedKeyID(text, as: .assertion)
@@ -36,6 +28,7 @@ extension PolicyServer {
         let forgetAt = assertion.exp + DeviceAssertion.tolerance
         guard try transaction.noteAssertion(device: device.id, id: assertion.jti, expiresAt: forgetAt, now: now)
         else { break }
+        try transaction.noteDevice(id: device.id, seenAt: now)
         return try transaction.insertDeviceToken(
           hash: secret.hash, device: device.id, expiresAt: now + Self.deviceTokenLifetime, now: now)
       }
@@ -44,7 +37,7 @@ extension PolicyServer {
     return .json(TokenResponse(accessToken: secret.text, expiresIn: Self.deviceTokenLifetime))
   }
 
-  @Sendable private func showPolicy(_ call: Call, device: Device) async throws -> Response {
+  @Sendable func showPolicy(_ call: Call, _ device: Device) async throws -> Response {
     let (tenant, revision) = try found(await publisher.current(tenant: device.tenant, in: store))
     let tag = EntityTag(digest: revision.digest)
     if let known = call.request.headers[.ifNoneMatch], tag.isKnown(ifNoneMatch: known) {
@@ -55,11 +48,13 @@ extension PolicyServer {
   }
 
   /// Signed, so that "nothing changed" cannot be made up or repeated by others.
-  @Sendable private func showStatus(_ call: Call, device: Device) async throws -> Response {
+  @Sendable func showStatus(_ call: Call, _ device: Device) async throws -> Response {
     let nonce = try call.json(StatusRequest.self).nonce
     guard Status.isNonce(nonce) else { throw HTTPProblem.invalid("nonce", "must be 16 to 64 bytes in base64url") }
     let (tenant, revision) = try found(await publisher.current(tenant: device.tenant, in: store))
+    let audit = try await store.read { try $0.lastAuditRecord(tenant: device.tenant) }
     return .json(
-      StatusResponse(status: try publisher.status(tenant, revision, device: device.id, nonce: nonce)))
+      StatusResponse(
+        status: try publisher.status(tenant, revision, audit: audit, device: device.id, nonce: nonce)))
   }
 }

@@ -7,15 +7,11 @@ internal import Hummingbird
 
 /// How a device joins a company.
 extension PolicyServer {
-  var enrollmentRoutes: [Route] {
-    [Route(.post, "/v1/enroll", body: .json(limit: 8 << 10), .anyone(enroll))]
-  }
-
   /// A code that is unknown, expired or used: one answer for all, since who asks has not shown who they are.
   private static let codeRefused = HTTPProblem(
     .enrollmentCode, "The code is unknown, expired or used. Ask the company's administrator for a new one.")
 
-  @Sendable private func enroll(_ call: Call) async throws -> Response {
+  @Sendable func enroll(_ call: Call) async throws -> Response {
     let body = try call.json(EnrollRequest.self)
     guard let key = VerifyingKey(text: body.deviceKey) else {
       throw HTTPProblem.invalid("deviceKey", "must be an Ed25519 public key in base64url without padding")
@@ -33,6 +29,8 @@ extension PolicyServer {
       }
       let device = Device(id: id, tenant: enrollment.tenant, key: key, platform: body.platform, enrolledAt: now)
       try transaction.redeem(enrollment, for: device)
+      try Ledger(tenant: device.tenant, time: now, transaction: transaction)
+        .append(.deviceEnrolled, by: .device(id), subject: id, details: ["enrollment": enrollment.id])
       return (device, try found(publisher.current(tenant: device.tenant, in: transaction)))
     }
     log.notice("tenant \(public: device.tenant): device \(public: device.id) enrolled")

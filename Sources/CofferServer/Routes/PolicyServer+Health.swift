@@ -1,15 +1,32 @@
+internal import CofferCrypto
+internal import HTTPTypes
 internal import Hummingbird
+internal import NIOCore
 
+/// What operators and their tools ask.
 extension PolicyServer {
   /// Whether this server can answer: asks the store, too.
-  var healthRoutes: [Route] {
-    [
-      Route(
-        .get, "/health",
-        .anyone { _ in
-          _ = try await store.read { try $0.tenant(id: "") }
-          return .json(["status": "ok"])
-        })
-    ]
+  @Sendable func showHealth(_ call: Call) async throws -> Response {
+    _ = try await store.read { try $0.tenant(id: "") }
+    return .json(["status": "ok"])
+  }
+
+  /// Whether new clients shall be sent here: the store answers, and the server is not about to stop.
+  @Sendable func showReadiness(_ call: Call) async throws -> Response {
+    guard !events.isClosed else { throw HTTPProblem.busy }
+    _ = try await store.read { try $0.tenant(id: "") }
+    return .json(["status": "ready"])
+  }
+
+  /// Counters of the whole server, for its operator: nothing of this is a company's to see.
+  @Sendable func showMetrics(_ call: Call) async throws -> Response {
+    guard let metricsKey else { throw HTTPProblem.notFound }
+    let given = call.request.headers[values: .authorization]
+    guard given.count == 1, given[0].lowercased().hasPrefix("bearer "),
+      equalInConstantTime(Digest.sha256(given[0].utf8.dropFirst("bearer ".utf8.count)), metricsKey)
+    else { throw HTTPProblem.unauthorized(tokenGiven: !given.isEmpty) }
+    let text = metrics.text(gauges: [("coffer_event_streams", events.count)])
+    return .plain(
+      .ok, headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"], body: ByteBuffer(string: text))
   }
 }

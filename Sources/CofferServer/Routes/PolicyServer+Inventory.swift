@@ -1,33 +1,131 @@
+internal import CofferPolicy
 internal import CofferSystem
+internal import HTTPTypes
 internal import Hummingbird
 
 /// A company's devices as its administration sees them.
 extension PolicyServer {
-  var inventoryRoutes: [Route] {
-    [
-      Route(.get, "/v1/devices", .reader(listDevices)),
-      Route(.delete, "/v1/devices/:id", .changer(removeDevice)),
-    ]
-  }
-
-  private struct Entry: Encodable {
+  struct DeviceView: Encodable {
     let id: String
     let platform: String?
     let enrolledAt: Int64
+    let lastSeenAt: Int64?
+    let groups: [String]
+    let report: DeviceReport?
+    let reportedAt: Int64?
+    /// The company's newest revision; the report says what the device has applied.
+    let desiredRevision: Int64
+    let pendingCommands: [DeviceCommand.Kind]
+
+    /// Of what can be changed here.
+    static func tag(_ id: String, _ groups: [String]) -> EntityTag { EntityTag(of: Response.encoded([id] + groups)) }
   }
 
-  @Sendable private func listDevices(_ call: Call, token: APIToken) async throws -> Response {
-    let devices = try await store.read { try $0.devices(tenant: token.tenant) }
-    return .json(devices.map { Entry(id: $0.id, platform: $0.platform, enrolledAt: $0.enrolledAt) })
+  private func view(_ device: Device, in transaction: any StoreTransaction, now: Int64) throws -> DeviceView {
+    let state = try transaction.deviceState(tenant: device.tenant, id: device.id) ?? DeviceState()
+    return DeviceView(
+      id: device.id, platform: device.platform, enrolledAt: device.enrolledAt, lastSeenAt: state.lastSeenAt,
+      groups: state.groups, report: state.report, reportedAt: state.reportedAt,
+      desiredRevision: try transaction.currentRevision(tenant: device.tenant)?.number ?? 0,
+      pendingCommands: try transaction.pendingCommands(tenant: device.tenant, device: device.id, now: now)
+        .map(\.command.kind))
   }
 
-  /// Withdraws a device's access: its tokens are unknown from now on, and it gets no other.
-  @Sendable private func removeDevice(_ call: Call, token: APIToken) async throws -> Response {
-    let id = try call.id()
-    guard try await store.write({ try $0.deleteDevice(tenant: token.tenant, id: id) }) else {
-      throw HTTPProblem.notFound
+  @Sendable func listDevices(_ call: Call, _ caller: Caller) async throws -> Response {
+    let (request, now) = (try PageRequest(call), time.now().seconds)
+    let found = try await store.read { transaction -> [Numbered<DeviceView>] in
+      try transaction.devices(tenant: caller.tenant, after: request.after, limit: request.limit + 1)
+        .map { (number: $0.number, value: try self.view($0.value, in: transaction, now: now)) }
     }
-    log.notice("tenant \(public: token.tenant): device \(public: id) removed")
+    return .json(request.page(of: found) { $0 })
+  }
+
+  @Sendable func showDevice(_ call: Call, _ caller: Caller) async throws -> Response {
+    let (id, now) = (try call.id(), time.now().seconds)
+    let view = try await store.read { transaction in
+      try self.view(found(transaction.device(tenant: caller.tenant, id: id)), in: transaction, now: now)
+    }
+    return .json(view, headers: [.eTag: DeviceView.tag(id, view.groups).description])
+  }
+
+  private struct GroupsBody: StrictBody {
+    enum CodingKeys: String, CodingKey, CaseIterable { case groups }
+    let groups: [String]
+  }
+
+  @Sendable func changeDevice(_ call: Call, _ caller: Caller) async throws -> Response {
+    let (id, body) = (try call.id(), try call.strict(GroupsBody.self))
+    guard Set(body.groups).count == body.groups.count, body.groups.count <= 100 else {
+      throw HTTPProblem.invalid("groups", "are at most 100 different ones")
+    }
+    let view = try await commit(caller) { change in
+      let device = try found(change.transaction.device(tenant: caller.tenant, id: id))
+      var state = try change.transaction.deviceState(tenant: caller.tenant, id: id) ?? DeviceState()
+      try call.requireMatch(DeviceView.tag(id, state.groups))
+      for group in body.groups {
+        guard PolicyText.isIdentifier(group),
+          try change.transaction.resource(.group, id: group, tenant: caller.tenant) != nil
+        else { throw HTTPProblem.invalid("groups", "has one that the company does not") }
+      }
+      state.groups = body.groups.sorted()
+      try change.transaction.update(state, tenant: caller.tenant, id: id)
+      try change.record(.deviceChanged, id, ["groups": state.groups.joined(separator: " ")])
+      return try self.view(device, in: change.transaction, now: change.now)
+    }
+    return .json(view, headers: [.eTag: DeviceView.tag(id, view.groups).description])
+  }
+
+  /// Withdraws a device's access: its tokens are unknown from now on, and it gets no other. While a wipe waits for it,
+  /// that has to be said: a device that cannot sign in fetches no order.
+  @Sendable func removeDevice(_ call: Call, _ caller: Caller) async throws -> Response {
+    let id = try call.id()
+    let abandonsWipe = try call.query("abandonWipe") == "true"
+    try await commit(caller) { change in
+      let transaction = change.transaction
+      _ = try found(transaction.device(tenant: caller.tenant, id: id))
+      let pending = try transaction.pendingCommands(tenant: caller.tenant, device: id, now: change.now)
+      let isWipePending = pending.contains { $0.command.kind == .wipe }
+      guard !isWipePending || abandonsWipe else {
+        throw HTTPProblem(.conflict, "A wipe waits for this device. Remove it with ?abandonWipe=true to give that up.")
+      }
+      _ = try transaction.deleteDevice(tenant: caller.tenant, id: id)
+      change.removedDevices.append(id)
+      try change.record(.deviceRemoved, id, isWipePending ? ["abandoned": "wipe"] : [:])
+    }
+    log.notice("tenant \(public: caller.tenant): device \(public: id) removed")
     return .plain(.noContent)
+  }
+
+  private struct DecisionsView: Encodable {
+    struct Gap: Encodable {
+      let from: Int64
+      let through: Int64
+    }
+
+    struct Entry: Encodable {
+      let number: Int64
+      let entry: String
+      let receivedAt: Int64
+    }
+
+    let items: [Entry]
+    /// Numbers that never came, up to the newest that did.
+    let gaps: [Gap]
+    let next: String?
+  }
+
+  @Sendable func listDecisions(_ call: Call, _ caller: Caller) async throws -> Response {
+    let (id, request) = (try call.id(), try PageRequest(call))
+    let (decisions, numbers) = try await store.read { transaction in
+      _ = try found(transaction.device(tenant: caller.tenant, id: id))
+      let decisions = try transaction.decisions(device: id, after: request.after, limit: request.limit + 1)
+      return (decisions, try transaction.decisionGaps(device: id))
+    }
+    let page = request.page(of: decisions.map { (number: $0.number, value: $0) }) {
+      DecisionsView.Entry(number: $0.number, entry: $0.entry, receivedAt: $0.receivedAt)
+    }
+    return .json(
+      DecisionsView(
+        items: page.items, gaps: numbers.map { .init(from: $0.lowerBound, through: $0.upperBound) }, next: page.next))
   }
 }

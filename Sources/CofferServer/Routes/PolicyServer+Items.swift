@@ -6,63 +6,68 @@ internal import Hummingbird
 
 /// The apps that a company approved. Every change is signed into a new revision in the same transaction.
 extension PolicyServer {
-  private static let bodyLimit = 64 << 10
-
-  var itemRoutes: [Route] {
-    let body = Route.Body.json(limit: Self.bodyLimit)
-    return [
-      Route(.get, "/items", .reader(listItems)),
-      Route(.post, "/items", body: body, .changer(createItem)),
-      Route(.get, "/items/:id", .reader(showItem)),
-      Route(.put, "/items/:id", body: body, .changer(replaceItem)),
-      Route(.delete, "/items/:id", .changer(deleteItem)),
-    ]
-  }
-
-  @Sendable private func listItems(_ call: Call, token: APIToken) async throws -> Response {
-    let apps = try await store.read { try $0.apps(tenant: token.tenant) }
+  @Sendable func listItems(_ call: Call, _ caller: Caller) async throws -> Response {
+    let apps = try await store.read { try $0.apps(tenant: caller.tenant) }
     return .json(apps.map(Item.init))
   }
 
-  @Sendable private func showItem(_ call: Call, token: APIToken) async throws -> Response {
+  @Sendable func showItem(_ call: Call, _ caller: Caller) async throws -> Response {
     let id = try call.id()
-    let app = try await store.read { try $0.app(tenant: token.tenant, id: id) }
+    let app = try await store.read { try $0.app(tenant: caller.tenant, id: id) }
     return try Self.response(found(app))
   }
 
-  @Sendable private func createItem(_ call: Call, token: APIToken) async throws -> Response {
+  @Sendable func createItem(_ call: Call, _ caller: Caller) async throws -> Response {
     let app = try call.strict(ItemBody.self).approval(id: UUID().uuidString.lowercased())
-    try await change(token.tenant) { transaction in
-      guard try transaction.insert(app, tenant: token.tenant) else { throw Self.alreadyExists }
-      return true
+    try await commit(caller) { change in
+      try Self.demandOnePersonSuffices(change)
+      // What was asked for or revoked is not an item; approving it here takes its place.
+      if let other = try change.transaction.appRecord(tenant: caller.tenant, identity: app.identity),
+        other.state != .approved
+      {
+        _ = try change.transaction.deleteApp(tenant: caller.tenant, id: other.approval.id)
+      }
+      guard try change.transaction.insert(app, tenant: caller.tenant) else { throw Self.alreadyExists }
+      try change.record(.appApproved, app.id, ["bundleId": app.bundleId, "teamId": app.teamId])
+      change.isPolicyChanged = true
     }
     var response = Self.response(app, status: .created)
     response.headers[.location] = "/items/\(app.id)"
     return response
   }
 
-  @Sendable private func replaceItem(_ call: Call, token: APIToken) async throws -> Response {
+  @Sendable func replaceItem(_ call: Call, _ caller: Caller) async throws -> Response {
     let body = try call.strict(ItemBody.self)
     let id = try call.id()
     guard body.id.map({ $0.lowercased() == id }) ?? true else { throw HTTPProblem.invalid("id", "is not the path's") }
     let app = try body.approval(id: id)
-    try await change(token.tenant) { transaction in
-      let old = try found(transaction.app(tenant: token.tenant, id: id))
+    try await commit(caller) { change in
+      let old = try found(change.transaction.app(tenant: caller.tenant, id: id))
       try call.demandMatch(Self.tag(old))
-      guard app != old else { return false }
-      guard try transaction.update(app, tenant: token.tenant) else { throw Self.alreadyExists }
-      return true
+      guard app != old else { return }
+      try Self.demandOnePersonSuffices(change)
+      guard try change.transaction.update(app, tenant: caller.tenant) else { throw Self.alreadyExists }
+      try change.record(.appChanged, id, ["bundleId": app.bundleId, "teamId": app.teamId])
+      change.isPolicyChanged = true
     }
     return Self.response(app)
   }
 
-  @Sendable private func deleteItem(_ call: Call, token: APIToken) async throws -> Response {
+  @Sendable func deleteItem(_ call: Call, _ caller: Caller) async throws -> Response {
     let id = try call.id()
-    try await change(token.tenant) { transaction in
-      try call.demandMatch(Self.tag(found(transaction.app(tenant: token.tenant, id: id))))
-      return try transaction.deleteApp(tenant: token.tenant, id: id)
+    try await commit(caller) { change in
+      try call.demandMatch(Self.tag(found(change.transaction.app(tenant: caller.tenant, id: id))))
+      change.isPolicyChanged = try change.transaction.deleteApp(tenant: caller.tenant, id: id)
+      try change.record(.appRemoved, id)
     }
     return .plain(.noContent)
+  }
+
+  /// `/items` knows no state but *approved*, so that it cannot wait for a second person.
+  private static func demandOnePersonSuffices(_ change: Change) throws {
+    guard try change.transaction.tenant(id: change.tenant)?.needsTwoApprovers == false else {
+      throw HTTPProblem(.conflict, "The company asks two people for each approval: use /v1/apps.")
+    }
   }
 
   private static let alreadyExists = HTTPProblem(.alreadyExists, "This bundle id of this team is approved already.")

@@ -4,15 +4,6 @@ internal import Hummingbird
 
 /// What a company set for all its devices.
 extension PolicyServer {
-  private static let bodyLimit = 4 << 10
-
-  var settingsRoutes: [Route] {
-    [
-      Route(.get, "/v1/settings", .reader(showSettings)),
-      Route(.put, "/v1/settings", body: .json(limit: Self.bodyLimit), .changer(replaceSettings)),
-    ]
-  }
-
   private struct SettingsBody: StrictBody {
     enum CodingKeys: String, CodingKey, CaseIterable {
       case ownerActions, allowFilteredTier
@@ -31,22 +22,56 @@ extension PolicyServer {
     }
   }
 
-  @Sendable private func showSettings(_ call: Call, token: APIToken) async throws -> Response {
-    let tenant = try await store.read { try $0.tenant(id: token.tenant) }
+  @Sendable func showSettings(_ call: Call, _ caller: Caller) async throws -> Response {
+    let tenant = try await store.read { try $0.tenant(id: caller.tenant) }
     return try Self.response(found(tenant).settings)
   }
 
-  @Sendable private func replaceSettings(_ call: Call, token: APIToken) async throws -> Response {
+  @Sendable func replaceSettings(_ call: Call, _ caller: Caller) async throws -> Response {
     let settings = try call.strict(SettingsBody.self).settings()
-    try await change(token.tenant) { transaction in
-      var tenant = try found(transaction.tenant(id: token.tenant))
+    try await commit(caller) { change in
+      var tenant = try found(change.transaction.tenant(id: caller.tenant))
       try call.demandMatch(Self.tag(tenant.settings))
-      guard settings != tenant.settings else { return false }
+      guard settings != tenant.settings else { return }
       tenant.settings = settings
-      try transaction.update(tenant)
-      return true
+      try change.transaction.update(tenant)
+      let actions = settings.ownerActions.map(\.rawValue).joined(separator: " ")
+      try change.record(
+        .settingsChanged, nil, ["ownerActions": actions, "allowFilteredTier": "\(settings.allowFilteredTier)"])
+      change.isPolicyChanged = true
     }
     return Self.response(settings)
+  }
+
+  private struct GraceBody: StrictBody {
+    enum CodingKeys: String, CodingKey, CaseIterable { case warnAfter, blockAfter }
+    /// Seconds.
+    let warnAfter: Int64
+    let blockAfter: Int64
+  }
+
+  @Sendable func showGrace(_ call: Call, _ caller: Caller) async throws -> Response {
+    Self.response(try found(await store.read { try $0.tenant(id: caller.tenant) }).grace)
+  }
+
+  @Sendable func replaceGrace(_ call: Call, _ caller: Caller) async throws -> Response {
+    let body = try call.strict(GraceBody.self)
+    let grace = Grace(warnAfter: body.warnAfter, blockAfter: body.blockAfter)
+    try await commit(caller) { change in
+      var tenant = try found(change.transaction.tenant(id: caller.tenant))
+      try call.requireMatch(EntityTag(of: Response.encoded(tenant.grace)))
+      guard grace != tenant.grace else { return }
+      tenant.grace = grace
+      try change.transaction.update(tenant)
+      try change.record(
+        .settingsChanged, nil, ["warnAfter": "\(grace.warnAfter)", "blockAfter": "\(grace.blockAfter)"])
+      change.isPolicyChanged = true
+    }
+    return Self.response(grace)
+  }
+
+  private static func response(_ grace: Grace) -> Response {
+    .json(grace, headers: [.eTag: EntityTag(of: Response.encoded(grace)).description])
   }
 
   private static func tag(_ settings: Settings) -> EntityTag { EntityTag(of: Response.encoded(settings)) }

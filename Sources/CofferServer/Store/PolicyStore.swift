@@ -17,7 +17,11 @@ public protocol PolicyStore: Sendable {
 ///
 /// Rows are read and changed *by tenant*: one of another company is absent for every caller. Only what establishes who
 /// is calling, a hash or a key's id, is looked for in all companies.
-public protocol StoreTransaction: TenantTable, AccountTable, AppTable, DeviceTable, RevisionTable {}
+///
+/// Lists are read in pages: up to `limit` rows behind the one with the number `after`, in the order of their creation.
+public protocol StoreTransaction: TenantTable, AccountTable, SessionTable, AppTable, ResourceTable, DeviceTable,
+  CommandTable, DecisionTable, RevisionTable, AuditTable, RequestTable
+{}
 
 /// Companies.
 public protocol TenantTable {
@@ -29,19 +33,85 @@ public protocol TenantTable {
   func update(_ tenant: Tenant) throws
 }
 
-/// Administrators and API tokens.
+/// Administrators, the links by which people become one, and API tokens.
 public protocol AccountTable {
   /// `false` when the company has an administrator with this address.
   func insert(_ administrator: Administrator) throws -> Bool
   func administrator(tenant: String, email: String) throws -> Administrator?
+  func administrator(tenant: String, id: String) throws -> Administrator?
+  func administrators(tenant: String, after: Int64, limit: Int) throws -> [Numbered<Administrator>]
+  func countAdministrators(tenant: String, role: Role) throws -> Int
+  /// Of any company.
+  func hasAdministrators() throws -> Bool
+  /// Writes role, password and second factor of an administrator who exists.
+  func update(_ administrator: Administrator) throws
+  /// Removes the administrator with all sessions.
+  func deleteAdministrator(tenant: String, id: String) throws
+
+  /// Adds an invitation, and forgets those that expired by `now`.
+  func insert(_ invitation: Invitation, hash: [UInt8], now: Int64) throws
+  /// The invitation with this hash, expired or not.
+  func invitation(hash: [UInt8]) throws -> Invitation?
+  /// Those that are not expired by `now`.
+  func invitations(tenant: String, now: Int64, after: Int64, limit: Int) throws -> [Numbered<Invitation>]
+  /// `false` when there is none. Without a tenant, a set-up link.
+  func deleteInvitation(tenant: String?, id: String) throws -> Bool
+  /// Forgets all invitations without a tenant.
+  func deleteSetUpLinks() throws
+
   func insert(_ token: APIToken, hash: [UInt8]) throws
   /// The token with this hash, expired or not.
   func apiToken(hash: [UInt8]) throws -> APIToken?
+  func apiTokens(tenant: String, after: Int64, limit: Int) throws -> [Numbered<APIToken>]
+  /// `false` when there is none.
+  func deleteAPIToken(tenant: String, id: String) throws -> Bool
 }
 
-/// Approved apps: the resource `/items`.
+/// Who is signed in.
+public protocol SessionTable {
+  /// Adds a session, and forgets the administrator's sessions that are over by `now`.
+  func insert(_ session: Session, hash: [UInt8], now: Int64) throws
+  /// The session with this hash, over or not, and whose it is.
+  func session(hash: [UInt8]) throws -> (Session, Administrator)?
+  func noteSession(id: String, seenAt: Int64) throws
+  func deleteSession(id: String) throws
+  func deleteSessions(administrator: String) throws
+}
+
+/// Requests that made something, for repetitions of them.
+public protocol RequestTable {
+  /// The request with this key that is not expired by `now`.
+  func keptRequest(key: [UInt8], tenant: String, now: Int64) throws -> KeptRequest?
+  /// Adds a request, and forgets all that expired by `now`.
+  func insert(_ request: KeptRequest, now: Int64) throws
+}
+
+/// The companies' audits. Nothing here changes or removes an entry.
+public protocol AuditTable {
+  func lastAuditRecord(tenant: String) throws -> AuditRecord?
+  /// Throws when the company has an entry of this number.
+  func append(_ record: AuditRecord, tenant: String) throws
+  func auditRecords(tenant: String, after: Int64, limit: Int) throws -> [AuditRecord]
+}
+
+/// Apps. Those that are approved are the resource `/items`; the others are absent there.
 public protocol AppTable {
-  /// All of a company's, in the order of their creation.
+  /// Apps of every state.
+  func appRecord(tenant: String, id: String) throws -> AppRecord?
+  func appRecord(tenant: String, identity: AppIdentity) throws -> AppRecord?
+  func appRecords(tenant: String, after: Int64, limit: Int) throws -> [Numbered<AppRecord>]
+  /// `false` when the company has an app of this bundle id and team.
+  func insert(_ app: AppRecord, tenant: String) throws -> Bool
+  /// Replaces the app with the same id. `false` when another one has its bundle id and team, or there is none.
+  func update(_ app: AppRecord, tenant: String) throws -> Bool
+  /// The approved ones, in the order of their creation.
+  func appsInForce(tenant: String) throws -> [AppRecord]
+  /// Approved ones whose time was over by `now`.
+  func apps(tenant: String, expiredBy now: Int64) throws -> [AppRecord]
+  /// When the first of the approved ones ends.
+  func nextAppExpiry(tenant: String) throws -> Int64?
+
+  /// All approved ones of a company, in the order of their creation.
   func apps(tenant: String) throws -> [AppApproval]
   func app(tenant: String, id: String) throws -> AppApproval?
   func app(tenant: String, identity: AppIdentity) throws -> AppApproval?
@@ -53,9 +123,30 @@ public protocol AppTable {
   func deleteApp(tenant: String, id: String) throws -> Bool
 }
 
+/// What companies write: rules, classifications, file types, groups and drafts.
+public protocol ResourceTable {
+  func resource(_ kind: ResourceKind, id: String, tenant: String) throws -> StoredResource?
+  /// All of a kind, in the order of their creation.
+  func resources(_ kind: ResourceKind, tenant: String) throws -> [StoredResource]
+  func resources(_ kind: ResourceKind, tenant: String, after: Int64, limit: Int) throws -> [Numbered<StoredResource>]
+  /// `false` when there is one with this id.
+  func insert(_ resource: StoredResource, tenant: String) throws -> Bool
+  /// `false` when there is none.
+  func update(_ resource: StoredResource, tenant: String) throws -> Bool
+  /// `false` when there is none.
+  func deleteResource(_ kind: ResourceKind, id: String, tenant: String) throws -> Bool
+  func deleteResources(_ kind: ResourceKind, tenant: String) throws
+}
+
 /// Enrolment codes, devices and what they sign in with.
 public protocol DeviceTable {
   func insert(_ enrollment: Enrollment, hash: [UInt8]) throws
+  /// Those that are not expired by `now`.
+  func unusedEnrollments(
+    tenant: String, now: Int64, after: Int64, limit: Int
+  ) throws -> [Numbered<Enrollment>]
+  /// `false` when there is none.
+  func deleteUnusedEnrollment(tenant: String, id: String) throws -> Bool
   /// The unused code with this hash, expired or not.
   func unusedEnrollment(hash: [UInt8]) throws -> Enrollment?
   /// Marks the code as used and adds the device that used it.
@@ -63,6 +154,12 @@ public protocol DeviceTable {
   /// Devices by the id of their key. One key may stand for a device of several companies.
   func devices(keyID: String) throws -> [Device]
   func devices(tenant: String) throws -> [Device]
+  func devices(tenant: String, after: Int64, limit: Int) throws -> [Numbered<Device>]
+  func device(tenant: String, id: String) throws -> Device?
+  func deviceState(tenant: String, id: String) throws -> DeviceState?
+  /// Writes the state of a device that exists.
+  func update(_ state: DeviceState, tenant: String, id: String) throws
+  func noteDevice(id: String, seenAt: Int64) throws
   /// Removes the device with its tokens. `false` when there is none.
   func deleteDevice(tenant: String, id: String) throws -> Bool
   /// Notes that a device used an assertion's id. `false` when it has used it before. Forgets ids that expired by `now`.
@@ -73,8 +170,36 @@ public protocol DeviceTable {
   func device(tokenHash: [UInt8], now: Int64) throws -> Device?
 }
 
+/// What devices decided, as they tell it.
+public protocol DecisionTable {
+  /// Adds a decision, unless the device has sent one of this number.
+  func insert(_ decision: DeviceDecision, device: String) throws
+  func decisions(device: String, after: Int64, limit: Int) throws -> [DeviceDecision]
+  /// Runs of numbers that never came, up to the newest that did; at most a hundred.
+  func decisionGaps(device: String) throws -> [ClosedRange<Int64>]
+  /// The highest number up to which nothing is missing; 0 when the first is.
+  func completeDecisions(device: String) throws -> Int64
+}
+
+/// Orders to devices, with their answers. They outlive the device's record.
+public protocol CommandTable {
+  /// Adds a command and returns its number, which counts up over all devices.
+  func insert(_ command: CommandRecord) throws -> Int64
+  /// Writes state and receipt of a command that exists.
+  func update(_ command: CommandRecord) throws
+  func command(tenant: String, id: String) throws -> CommandRecord?
+  func commands(tenant: String, device: String, after: Int64, limit: Int) throws -> [Numbered<CommandRecord>]
+  /// Those that wait to be carried out.
+  func pendingCommands(tenant: String, device: String, now: Int64) throws -> [CommandRecord]
+  /// 0 when there was none.
+  func lastCommandNumber(tenant: String, device: String) throws -> Int64
+}
+
 /// The signed states of policies.
 public protocol RevisionTable {
+  func revision(tenant: String, number: Int64) throws -> Revision?
+  /// The newest first: those before the number `before`.
+  func revisions(tenant: String, before: Int64, limit: Int) throws -> [Revision]
   /// The newest of a company.
   func currentRevision(tenant: String) throws -> Revision?
   /// Throws when the company has a revision of this number.

@@ -1,0 +1,80 @@
+internal import CofferCrypto
+internal import CofferSystem
+internal import HTTPTypes
+internal import Hummingbird
+
+/// Establishes who calls: by bearer token (RFC 6750), or by the cookie of a session.
+struct Authentication: Sendable {
+  let store: any PolicyStore
+  let time: any TimeSource
+  let site: Site
+
+  /// Somebody of a company's administration who may do `permission`. Throws a problem with status 401 without a token or
+  /// session that is known and not over, and with 403 when it does not reach so far.
+  func caller(of request: Request, permission: Permission) async throws -> Caller {
+    let caller: Caller
+    if request.headers.contains(.authorization) {
+      caller = Caller(try await token(of: request))
+    } else {
+      caller = Caller(try await person(of: request).administrator)
+    }
+    guard caller.permissions.contains(permission) else { throw HTTPProblem.forbidden(permission) }
+    return caller
+  }
+
+  /// A person who signed in; a change must come from a page of this origin. A token is no person.
+  func person(of request: Request) async throws -> SignedIn {
+    guard !request.headers.contains(.authorization), let secret = site.cookie.secret(in: request.headers) else {
+      throw HTTPProblem.unauthorized(tokenGiven: request.headers.contains(.authorization))
+    }
+    let (hash, now) = (BearerToken.hash(of: secret), time.now().seconds)
+    guard let (session, administrator) = try await store.read({ try $0.session(hash: hash) }), session.isValid(at: now)
+    else { throw HTTPProblem.unauthorized(tokenGiven: true) }
+    let csrfToken = SessionCookie.csrfToken(of: secret)
+    try demandOwnPage(request, csrfToken: csrfToken)
+    if now - session.lastSeenAt >= Session.notedEvery {
+      try await store.write { try $0.noteSession(id: session.id, seenAt: now) }
+    }
+    return SignedIn(administrator: administrator, session: session, csrfToken: csrfToken)
+  }
+
+  /// For what anyone may ask: a browser must not be made to by another site's page.
+  func demandNotElsewhere(_ request: Request) throws {
+    if site.provenance(of: request) == .elsewhere { throw HTTPProblem.crossSite }
+  }
+
+  private func demandOwnPage(_ request: Request, csrfToken: String) throws {
+    if request.method == .get || request.method == .head { return }
+    let given = request.headers[values: .csrfToken]
+    guard site.provenance(of: request) == .ownPage, given.count == 1,
+      equalInConstantTime(Array(given[0].utf8), Array(csrfToken.utf8))
+    else { throw HTTPProblem.crossSite }
+  }
+
+  /// The device whose token `request` carries.
+  func device(of request: Request) async throws -> Device {
+    let hash = try bearer(.device, of: request)
+    let now = time.now().seconds
+    guard let device = try await store.read({ try $0.device(tokenHash: hash, now: now) }) else {
+      throw HTTPProblem.unauthorized(tokenGiven: true)
+    }
+    return device
+  }
+
+  private func token(of request: Request) async throws -> APIToken {
+    let hash = try bearer(.api, of: request)
+    let token = try await store.read { try $0.apiToken(hash: hash) }
+    guard let token, time.now().seconds < token.expiresAt else { throw HTTPProblem.unauthorized(tokenGiven: true) }
+    return token
+  }
+
+  /// The hash of the token. Only its own kind is looked up: one kind never passes for the other.
+  private func bearer(_ kind: BearerToken.Kind, of request: Request) throws -> [UInt8] {
+    let headers = request.headers[values: .authorization]
+    guard !headers.isEmpty else { throw HTTPProblem.unauthorized(tokenGiven: false) }
+    let parts = headers[0].split(separator: " ", maxSplits: 1)
+    guard headers.count == 1, parts.count == 2, parts[0].lowercased() == "bearer", parts[1].hasPrefix(kind.rawValue)
+    else { throw HTTPProblem.unauthorized(tokenGiven: true) }
+    return BearerToken.hash(of: String(parts[1]))
+  }
+}

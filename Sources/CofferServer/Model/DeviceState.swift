@@ -1,0 +1,73 @@
+internal import CofferPolicy
+
+/// What a device says of itself. All of it is its own word.
+public struct DeviceReport: Codable, Hashable, Sendable {
+  /// What became of one managed setting on the device.
+  public enum Treatment: String, Codable, CaseIterable, Sendable {
+    case honoured, ignored, refused
+  }
+
+  public var osVersion: String?
+  /// Coffer's own version.
+  public var version: String?
+  public var isPasscodeSet: Bool?
+  /// Whether keys are held by hardware, or by files alone.
+  public var isProtectionAvailable: Bool?
+  /// The revision that the device decides by now, and its digest.
+  public var appliedRevision: Int64?
+  public var appliedDigest: String?
+  /// By the setting's name.
+  public var settings: [String: Treatment]?
+
+  /// Throws a problem that names the field that is not valid.
+  func check() throws {
+    for (field, text) in [("osVersion", osVersion), ("version", version)] {
+      guard text.map({ PolicyText.isName($0) && $0.utf8.count <= 64 }) ?? true else {
+        throw HTTPProblem.invalid(field, "has 1 to 64 bytes and no control characters")
+      }
+    }
+    guard appliedRevision.map({ $0 > 0 }) ?? true else { throw HTTPProblem.invalid("appliedRevision", "is at least 1") }
+    guard appliedDigest.map({ $0.utf8.count == 64 && PolicyText.isIdentifier($0) }) ?? true else {
+      throw HTTPProblem.invalid("appliedDigest", "is SHA-256 in hexadecimal")
+    }
+    guard settings.map({ $0.count <= 100 && $0.keys.allSatisfy(PolicyText.isIdentifier) }) ?? true else {
+      throw HTTPProblem.invalid("settings", "are at most 100")
+    }
+  }
+}
+
+/// What the server knows of a device beside its key.
+public struct DeviceState: Sendable {
+  /// When it last signed in or reported, in seconds since 1970.
+  public var lastSeenAt: Int64?
+  public var report: DeviceReport?
+  /// Seconds since 1970.
+  public var reportedAt: Int64?
+  /// Ids of groups.
+  public var groups: [String]
+
+  public init(
+    lastSeenAt: Int64? = nil, report: DeviceReport? = nil, reportedAt: Int64? = nil, groups: [String] = []
+  ) {
+    self.lastSeenAt = lastSeenAt
+    self.report = report
+    self.reportedAt = reportedAt
+    self.groups = groups
+  }
+}
+
+/// A decision that a device recorded and sent.
+public struct DeviceDecision: Sendable {
+  /// The device's own count, from 1 without gaps: a number that is missing is an entry that was kept back or lost.
+  public let number: Int64
+  /// JSON as the device wrote it.
+  public let entry: String
+  /// Seconds since 1970.
+  public let receivedAt: Int64
+
+  public init(number: Int64, entry: String, receivedAt: Int64) {
+    self.number = number
+    self.entry = entry
+    self.receivedAt = receivedAt
+  }
+}

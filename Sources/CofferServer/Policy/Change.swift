@@ -1,0 +1,61 @@
+internal import CofferSystem
+
+/// One change of a company's state: what it does to the store, what the audit will say, and whether the policy is to be
+/// signed anew. All of it happens in one transaction, or nothing.
+final class Change {
+  let transaction: any StoreTransaction
+  let tenant: String
+  let actor: Actor
+  /// Seconds since 1970.
+  let now: Int64
+  /// Set when what the policy is made of is not as it was.
+  var isPolicyChanged = false
+  /// The devices that have an order to fetch, with its number.
+  var commands: [(device: String, number: Int64)] = []
+  /// Devices whose access was withdrawn.
+  var removedDevices: [String] = []
+  private let ledger: Ledger
+
+  init(_ transaction: any StoreTransaction, tenant: String, actor: Actor, now: Int64) {
+    self.transaction = transaction
+    self.tenant = tenant
+    self.actor = actor
+    self.now = now
+    ledger = Ledger(tenant: tenant, time: now, transaction: transaction)
+  }
+
+  func record(_ action: AuditAction, _ subject: String? = nil, _ details: [String: String] = [:]) throws {
+    try ledger.append(action, by: actor, subject: subject, details: details)
+  }
+}
+
+extension PolicyServer {
+  /// Runs `body` in one transaction; signs the policy anew in it if `body` says so; and wakes the company's devices when
+  /// all of it is durable.
+  func commit<Value: Sendable>(
+    _ actor: Actor, in tenant: String, _ body: @Sendable (Change) throws -> Value
+  ) async throws -> Value {
+    let now = time.now().seconds
+    let (value, revision, commands, removed) = try await store.write { transaction in
+      let change = Change(transaction, tenant: tenant, actor: actor, now: now)
+      let value = try body(change)
+      let revision =
+        change.isPolicyChanged
+        ? try publisher.publish(found(transaction.tenant(id: tenant)), by: actor, in: transaction) : nil
+      return (value, revision, change.commands, change.removedDevices)
+    }
+    if let revision {
+      log.notice("tenant \(public: tenant): policy revision \(public: revision.number)")
+      events.wake(tenant: tenant, revision: revision.number)
+    }
+    for (device, number) in commands { events.wake(tenant: tenant, device: device, command: number) }
+    for device in removed { events.drop(tenant: tenant, device: device) }
+    return value
+  }
+
+  func commit<Value: Sendable>(
+    _ caller: Caller, _ body: @Sendable (Change) throws -> Value
+  ) async throws -> Value {
+    try await commit(caller.actor, in: caller.tenant, body)
+  }
+}

@@ -1,0 +1,63 @@
+internal import CofferPolicy
+
+/// What of a policy people write, but for the apps, whose approvals have a life of their own. Drafts hold one.
+struct PolicyContent: Codable, Hashable, Sendable {
+  var rules: [Rule]
+  var classifications: [Classification]
+  var fileTypes: [FileType]
+  var settings: Settings
+  var grace: Grace
+
+  /// A company's present one.
+  init(of tenant: Tenant, in transaction: any StoreTransaction) throws {
+    rules = try transaction.resources(.rule, tenant: tenant.id).map { try $0.decoded(Rule.self) }
+    classifications = try transaction.resources(.classification, tenant: tenant.id)
+      .map { try $0.decoded(Classification.self) }
+    fileTypes = try transaction.resources(.fileType, tenant: tenant.id).map { try $0.decoded(FileType.self) }
+    settings = tenant.settings
+    grace = tenant.grace
+  }
+
+  /// That of an earlier policy, without the rules that this server makes itself.
+  init(of policy: Policy) {
+    rules = policy.rules.filter { !Self.isOwn($0.id) }
+    classifications = policy.classifications
+    fileTypes = policy.fileTypes
+    settings = policy.settings
+    grace = policy.grace
+  }
+
+  /// Whether a rule's id is one that this server gives.
+  static func isOwn(_ id: String) -> Bool { id.hasPrefix("minimum-version.") }
+
+  func policy(
+    of tenant: Tenant, revision: Int64, issuedAt: Int64, notAfter: Int64, prevHash: String?, apps: [AppRecord]
+  ) -> Policy {
+    Policy(
+      tenant: tenant.id, revision: revision, keyEpoch: tenant.keys.epoch, issuedAt: issuedAt, notAfter: notAfter,
+      prevHash: prevHash, apps: apps.map(\.approval), rules: rules + apps.compactMap(\.versionRule),
+      classifications: classifications, fileTypes: fileTypes, settings: settings, grace: grace)
+  }
+
+  /// Makes this the company's content.
+  func replace(in change: Change) throws {
+    let transaction = change.transaction
+    guard var tenant = try transaction.tenant(id: change.tenant) else { return }
+    for kind in [ResourceKind.rule, .classification, .fileType] {
+      try transaction.deleteResources(kind, tenant: change.tenant)
+    }
+    for rule in rules { try insert(.rule, rule.id, rule, change) }
+    for classification in classifications { try insert(.classification, classification.id, classification, change) }
+    for type in fileTypes { try insert(.fileType, type.extension, type, change) }
+    tenant.settings = settings
+    tenant.grace = grace
+    try transaction.update(tenant)
+    change.isPolicyChanged = true
+  }
+
+  private func insert(_ kind: ResourceKind, _ id: String, _ value: some Encodable, _ change: Change) throws {
+    guard try change.transaction.insert(StoredResource(kind, id: id, value), tenant: change.tenant) else {
+      throw HTTPProblem.invalid(kind.rawValue, "\(id) is there twice")
+    }
+  }
+}

@@ -1,0 +1,129 @@
+internal import CofferPolicy
+internal import CofferSystem
+internal import Foundation
+internal import HTTPTypes
+internal import Hummingbird
+
+/// A policy that somebody prepares. Nothing of it holds until it is published, whole.
+struct PolicyDraft: Codable, Sendable {
+  let id: String
+  var note: String
+  /// The revision that it was made from: when another is in force, publishing would take that one back.
+  var base: Int64
+  var content: PolicyContent
+}
+
+extension PolicyServer {
+  private struct DraftBody: StrictBody {
+    enum CodingKeys: String, CodingKey, CaseIterable { case note, content }
+    let note: String?
+    /// Absent in a new draft: what is in force.
+    let content: PolicyContent?
+  }
+
+  @Sendable func listDrafts(_ call: Call, _ caller: Caller) async throws -> Response {
+    let request = try PageRequest(call)
+    let found = try await store.read {
+      try $0.resources(.draft, tenant: caller.tenant, after: request.after, limit: request.limit + 1)
+    }
+    return .json(try request.page(of: found) { try $0.decoded(PolicyDraft.self) })
+  }
+
+  @Sendable func showDraft(_ call: Call, _ caller: Caller) async throws -> Response {
+    let id = try call.id()
+    return try Self.response(found(await store.read { try $0.resource(.draft, id: id, tenant: caller.tenant) }))
+  }
+
+  @Sendable func createDraft(_ call: Call, _ caller: Caller) async throws -> Response {
+    let body = try call.strict(DraftBody.self)
+    let id = UUID().uuidString.lowercased()
+    return try await create(call, caller) { change in
+      let tenant = try found(change.transaction.tenant(id: caller.tenant))
+      let draft = PolicyDraft(
+        id: id, note: body.note ?? "",
+        base: try found(change.transaction.currentRevision(tenant: caller.tenant)).number,
+        content: try body.content ?? PolicyContent(of: tenant, in: change.transaction))
+      try check(draft, in: change.transaction, of: tenant)
+      let stored = StoredResource(.draft, id: id, draft)
+      _ = try change.transaction.insert(stored, tenant: caller.tenant)
+      try change.record(.resourceCreated, id, ["kind": ResourceKind.draft.rawValue])
+      return KeptAnswer(draft, location: "/v1/drafts/\(id)", tag: EntityTag(of: stored.body.utf8))
+    }
+  }
+
+  @Sendable func changeDraft(_ call: Call, _ caller: Caller) async throws -> Response {
+    let (id, body) = (try call.id(), try call.strict(DraftBody.self))
+    let stored = try await commit(caller) { change in
+      let old = try found(change.transaction.resource(.draft, id: id, tenant: caller.tenant))
+      try call.requireMatch(EntityTag(of: old.body.utf8))
+      var draft = try old.decoded(PolicyDraft.self)
+      draft.note = body.note ?? draft.note
+      draft.content = body.content ?? draft.content
+      try check(draft, in: change.transaction, of: found(change.transaction.tenant(id: caller.tenant)))
+      let new = StoredResource(.draft, id: id, draft)
+      _ = try change.transaction.update(new, tenant: caller.tenant)
+      try change.record(.resourceChanged, id, ["kind": ResourceKind.draft.rawValue])
+      return new
+    }
+    return try Self.response(stored)
+  }
+
+  @Sendable func removeDraft(_ call: Call, _ caller: Caller) async throws -> Response {
+    let id = try call.id()
+    try await commit(caller) { change in
+      let old = try found(change.transaction.resource(.draft, id: id, tenant: caller.tenant))
+      try call.requireMatch(EntityTag(of: old.body.utf8))
+      _ = try change.transaction.deleteResource(.draft, id: id, tenant: caller.tenant)
+      try change.record(.resourceRemoved, id, ["kind": ResourceKind.draft.rawValue])
+    }
+    return .plain(.noContent)
+  }
+
+  /// Makes a draft the policy, in place of the very revision that it was made from, and removes it.
+  @Sendable func publishDraft(_ call: Call, _ caller: Caller) async throws -> Response {
+    let id = try call.id()
+    let revision = try await commit(caller) { change in
+      let old = try found(change.transaction.resource(.draft, id: id, tenant: caller.tenant))
+      try call.requireMatch(EntityTag(of: old.body.utf8))
+      let draft = try old.decoded(PolicyDraft.self)
+      let current = try found(change.transaction.currentRevision(tenant: caller.tenant)).number
+      guard draft.base == current else {
+        throw HTTPProblem(
+          .conflict, "Revision \(current) is in force; the draft was made from \(draft.base). Make a new one.")
+      }
+      try draft.content.replace(in: change)
+      _ = try change.transaction.deleteResource(.draft, id: id, tenant: caller.tenant)
+      try change.record(.draftPublished, id)
+      return current + 1
+    }
+    return .json(["revision": revision])
+  }
+
+  /// A draft that devices would not accept is refused when it is written, not when it is published.
+  private func check(_ draft: PolicyDraft, in transaction: any StoreTransaction, of tenant: Tenant) throws {
+    guard draft.note.isEmpty || PolicyText.isName(draft.note) else {
+      throw HTTPProblem.invalid("note", "has at most 200 bytes and no control characters")
+    }
+    for rule in draft.content.rules { try rule.check() }
+    try validate(policy(of: tenant, draft.content, in: transaction))
+  }
+
+  func policy(of tenant: Tenant, _ content: PolicyContent, in transaction: any StoreTransaction) throws -> Policy {
+    let now = time.now().seconds
+    return content.policy(
+      of: tenant, revision: try transaction.currentRevision(tenant: tenant.id)?.number ?? 1, issuedAt: now,
+      notAfter: now + Publisher.bundleLifetime, prevHash: nil, apps: try transaction.appsInForce(tenant: tenant.id))
+  }
+
+  func validate(_ policy: Policy) throws {
+    do { try policy.validate() } catch {
+      guard case .malformed(let part) = error else { throw error }
+      throw HTTPProblem.invalid(part, "is not as devices accept it")
+    }
+  }
+
+  private static func response(_ stored: StoredResource) throws -> Response {
+    .json(
+      try stored.decoded(PolicyDraft.self), headers: [.eTag: EntityTag(of: stored.body.utf8).description])
+  }
+}

@@ -1,0 +1,54 @@
+internal import HTTPTypes
+internal import Hummingbird
+internal import NIOCore
+
+/// Server-sent events for a connected device (WHATWG HTML, section 9.2). An event only wakes: it holds two numbers and
+/// nothing to believe. The device then fetches the signed policy and its commands.
+extension PolicyServer {
+  @Sendable func streamEvents(_ call: Call, _ device: Device) async throws -> Response {
+    guard !events.isClosed else { throw HTTPProblem.busy }
+    // What a browser or a client of another server sends there is taken for nothing known.
+    let told = call.request.headers[.lastEventID].flatMap(EventPosition.init)
+    // Asked before the answer begins, so that a store that fails is told by its status.
+    _ = try await position(of: device)
+    let subscriber = Subscriber(tenant: device.tenant, device: device.id, told: told, channel: call.channel)
+    // A device that does not read holds up its own stream after a few events, not after 64 KiB of them.
+    try? await call.channel.setOption(ChannelOptions.writeBufferWaterMark, value: .init(low: 256, high: 1024)).get()
+    let body = ResponseBody { writer in
+      guard events.add(subscriber) else { return try await writer.finish(nil) }
+      defer { events.remove(subscriber) }
+      // After it was added: whatever is committed from now on wakes it, and the rest is in the store.
+      subscriber.start(at: try await position(of: device))
+      var text = "retry: 2000\n\n"
+      while true {
+        subscriber.noteWriting(since: events.clock)
+        try await writer.write(ByteBuffer(string: text))
+        subscriber.noteWriting(since: nil)
+        switch await subscriber.next() {
+        case .moved(let position):
+          let data = #"{"command":\#(position.command),"revision":\#(position.revision)}"#
+          text = "id: \(position)\nevent: change\ndata: \(data)\n\n"
+        case .heartbeat: text = ":\n\n"
+        case .ended: return try await writer.finish(nil)
+        }
+      }
+    }
+    return Response(
+      status: .ok,
+      headers: [
+        .contentType: Route.Answer.events.rawValue, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+      ], body: body)
+  }
+
+  private func position(of device: Device) async throws -> EventPosition {
+    try await store.read { transaction in
+      let revision = try found(transaction.currentRevision(tenant: device.tenant))
+      return EventPosition(
+        revision: revision.number, command: try transaction.lastCommandNumber(tenant: device.tenant, device: device.id))
+    }
+  }
+}
+
+extension HTTPField.Name {
+  static let lastEventID = HTTPField.Name("Last-Event-ID")!
+}

@@ -1,0 +1,61 @@
+internal import CofferPolicy
+internal import CofferServer
+internal import GRDB
+
+extension SQLiteTransaction {
+  func insert(_ command: CommandRecord) throws -> Int64 {
+    try change(
+      """
+      INSERT INTO command (id, tenant, device, kind, state, document, created_by, created_at, expires_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """,
+      [
+        command.command.id, command.command.tenant, command.command.audience, command.command.kind.rawValue,
+        command.state.rawValue, command.document, command.createdBy, command.command.issuedAt,
+        command.command.notAfter,
+      ])
+    return database.lastInsertedRowID
+  }
+
+  func update(_ command: CommandRecord) throws {
+    try change(
+      "UPDATE command SET state = ?, receipt = ?, answered_at = ? WHERE tenant = ? AND id = ?",
+      [command.state.rawValue, command.receipt, command.answeredAt, command.command.tenant, command.command.id])
+  }
+
+  func command(tenant: String, id: String) throws -> CommandRecord? {
+    try first("SELECT * FROM command WHERE tenant = ? AND id = ?", [tenant, id], Self.command)
+  }
+
+  func commands(tenant: String, device: String, after: Int64, limit: Int) throws -> [Numbered<CommandRecord>] {
+    try all(
+      "SELECT * FROM command WHERE tenant = ? AND device = ? AND number > ? ORDER BY number LIMIT ?",
+      [tenant, device, after, limit]
+    ) { (number: try $0.integer("number"), value: try Self.command($0)) }
+  }
+
+  func pendingCommands(tenant: String, device: String, now: Int64) throws -> [CommandRecord] {
+    try all(
+      """
+      SELECT * FROM command WHERE tenant = ? AND device = ? AND state = 'pending' AND expires_at >= ? ORDER BY number
+      """,
+      [tenant, device, now], Self.command)
+  }
+
+  func lastCommandNumber(tenant: String, device: String) throws -> Int64 {
+    try first(
+      "SELECT number FROM command WHERE tenant = ? AND device = ? ORDER BY number DESC LIMIT 1", [tenant, device]
+    ) { try $0.integer("number") } ?? 0
+  }
+
+  private static func command(_ row: StoredRow) throws -> CommandRecord {
+    let command = DeviceCommand(
+      tenant: try row.text("tenant"), audience: try row.text("device"), id: try row.text("id"),
+      kind: try row.value("kind", try row.text("kind")) { DeviceCommand.Kind(rawValue: $0) },
+      issuedAt: try row.integer("created_at"), notAfter: try row.integer("expires_at"))
+    return CommandRecord(
+      command: command, document: try row.text("document"), createdBy: try row.text("created_by"),
+      state: try row.value("state", try row.text("state")) { CommandRecord.State(rawValue: $0) },
+      receipt: try row.optionalText("receipt"), answeredAt: try row.optionalInteger("answered_at"))
+  }
+}
