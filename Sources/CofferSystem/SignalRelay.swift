@@ -43,6 +43,8 @@ public enum SignalRelay {
     raise(number)
   }
 
+  /// Those by which a person, a system or a terminal that goes away ends a program.
+  public static let interrupts = [SIGINT, SIGTERM, SIGHUP]
   public static let interrupt = SIGINT
   public static let termination = SIGTERM
   public static let hangUp = SIGHUP

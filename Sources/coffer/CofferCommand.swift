@@ -71,8 +71,17 @@ struct CofferCommand: AsyncParsableCommand {
       }
       try Output.finish()
     } catch {
-      exit(withError: Failure.reported(error))
+      end(with: Failure.reported(error))
     }
+  }
+
+  /// Ends the process: by the signal that interrupted its command, so that a shell which waits for it ends its script as
+  /// well; else with the failure's code.
+  private static func end(with error: any Error) -> Never {
+    if exitCode(for: error).rawValue == 130, let number = Interrupts.ofProcess.signal {
+      SignalRelay.endProcess(by: number)
+    }
+    exit(withError: error)
   }
 }
 

@@ -69,7 +69,7 @@ import Testing
       while desk.listing("copy/objects").count < 3 { sched_yield() }
       backup.signal(signal)
       let outcome = backup.wait()
-      #expect(outcome.code == (signal == SIGKILL ? 137 : 130), "\(outcome.errors)")
+      #expect(outcome.code == 128 + signal, "\(outcome.errors)")
       #expect(outcome.bytes.isEmpty)
       if signal == SIGKILL {
         try desk.refused(66, "not a vault", running: ["ls", "--vault", "copy"])

@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test func `a put that a signal ends leaves nothing`() throws {
-    for (signal, code) in [(SIGINT, 130), (SIGTERM, 130), (SIGKILL, 137)] {
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGKILL] {
       let before = desk.objects()
       let put = try desk.start("coffer", ["put", "-", "/interrupted", "--passcode-file", "passcode"])
       // More than a pipe and the program's buffers hold: when it is taken, some of it is sealed and written.
@@ -23,7 +23,7 @@ import Testing
       // The source goes on; who writes to it learns that nobody reads any more.
       while put.send(noise(1 << 20)) {}
       let outcome = put.wait()
-      #expect(outcome.code == code, "\(outcome.errors)")
+      #expect(outcome.code == 128 + signal, "\(outcome.errors)")
       #expect(signal == SIGKILL || outcome.errors.contains("nothing was left half done"))
       try expectOnlyKept(before)
     }

@@ -6,7 +6,7 @@ enum AgentAnswer: Hashable, Sendable {
   case accepted
   /// Are you there? The client answers with a zero byte, behind the signals that it has got by then.
   case ping
-  /// The command takes nothing back, so the client may go, as this signal would have it.
+  /// The command takes nothing back, or has taken back what it had begun: the client is to end, as by this signal.
   case end(signal: UInt8)
   /// The command has ended with this exit code; with `brokenPipe` because nobody reads its output.
   case exit(code: Int32, brokenPipe: Bool)

@@ -34,7 +34,7 @@ struct AgentClient {
       switch answer {
       case .accepted:
         isAccepted = true
-        SignalRelay.start([SignalRelay.interrupt, SignalRelay.termination], to: client.socket.descriptor)
+        SignalRelay.start(SignalRelay.interrupts, to: client.socket.descriptor)
       case .ping: try? client.socket.send([0])
       case .end(let signal): return .signal(Int32(signal))
       case .exit(let code, let brokenPipe): return brokenPipe ? .signal(SignalRelay.brokenPipe) : .exit(code)

@@ -28,7 +28,7 @@ final class AgentConnection: Sendable {
         presence.answer()
       } else {
         let isFirst = !interrupts.isRaised
-        interrupts.raise()
+        interrupts.raise(Int32(byte))
         if isFirst, !interrupts.isCaught { send(.end(signal: byte)) }
       }
     }

@@ -30,7 +30,8 @@ struct AgentProcess {
     let container = try options.open(passcode: passcode)
     let bell = try Bell()
     let vault = HeldVault(
-      container, identity: try FolderIdentity(at: path), graceSeconds: settings.grace,
+      container, identity: try FolderIdentity(at: path), keyStore: try? FolderIdentity(at: options.keyStorePath),
+      graceSeconds: settings.grace,
       didChange: { bell.ring(.lockChanged) })
     let listener = try place.listen()
     bell.ringForSignals([

@@ -9,6 +9,8 @@ final class HeldVault: Sendable {
   let container: Container
   let mounts: HeldMounts
   let identity: FolderIdentity
+  /// The folder of its key store.
+  let keyStore: FolderIdentity?
   let graceSeconds: Double
   private let observation: ContainerObservation
   private let state: LockState
@@ -20,11 +22,13 @@ final class HeldVault: Sendable {
 
   /// - Parameter didChange: called on whatever thread locks or unlocks.
   init(
-    _ container: Container, identity: FolderIdentity, graceSeconds: Double, didChange: @escaping @Sendable () -> Void
+    _ container: Container, identity: FolderIdentity, keyStore: FolderIdentity?, graceSeconds: Double,
+    didChange: @escaping @Sendable () -> Void
   ) {
     self.container = container
     mounts = HeldMounts(container)
     self.identity = identity
+    self.keyStore = keyStore
     self.graceSeconds = graceSeconds
     let state = LockState()
     self.state = state

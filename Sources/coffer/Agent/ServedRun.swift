@@ -25,7 +25,7 @@ struct ServedRun: Sendable {
     }
     session = Session(
       input: streams[0], output: streams[1], errors: streams[2], interrupts: interrupts,
-      container: vault.container, mounts: vault.mounts, environment: command.environment,
+      held: vault, environment: command.environment,
       terminal: command.hasTerminal ? streams[AgentRequest.terminalIndex] : nil,
       places: Dictionary(places, uniquingKeysWith: { first, _ in first }),
       confirmPresence: { connection.confirmPresence() })
@@ -74,6 +74,7 @@ struct ServedRun: Sendable {
     }
     let error = Failure.reported(error)
     let code = CofferCommand.exitCode(for: error).rawValue
+    if code == 130, let signal = session.interrupts.signal { return .end(signal: UInt8(truncatingIfNeeded: signal)) }
     let text = CofferCommand.fullMessage(for: error)
     if !text.isEmpty { if code == 0 { Output.text(text + "\n") } else { Output.error(text + "\n") } }
     return .exit(code: code, brokenPipe: false)

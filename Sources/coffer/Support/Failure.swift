@@ -10,6 +10,11 @@ internal import CofferSystem
 struct Failure: Error {
   let code: Int32
   let text: String
+  /// The text begins with the path that it is about.
+  let isNamed: Bool
+
+  /// Somebody interrupted a question. Questions come before anything is done.
+  static let interruptedQuestion = Failure(code: 130, text: "interrupted; nothing was changed")
 
   static func usage(_ text: String) -> Failure { Failure(code: 64, text: text) }
   static func notFound(_ text: String) -> Failure { Failure(code: 66, text: text) }
@@ -40,7 +45,7 @@ struct Failure: Error {
     case let error as RecoveryKey.Mistake: self.init(code: 64, text: error.description)
     case let error as InvalidName: self.init(code: 64, text: error.description)
     case let error as SystemError:
-      self.init(code: Self.code(error), text: error.description)
+      self.init(code: Self.code(error), text: error.isInterrupt ? "interrupted" : error.description)
     case let error as KeyStoreError: self.init(code: 74, text: error.description)
     case is ValidationError, is ExitCode, is CleanExit: return nil
     default:
@@ -50,9 +55,10 @@ struct Failure: Error {
     }
   }
 
-  init(code: Int32, text: String) {
+  init(code: Int32, text: String, isNamed: Bool = false) {
     self.code = code
     self.text = text
+    self.isNamed = isNamed
   }
 
   private static func code(_ error: SystemError) -> Int32 {

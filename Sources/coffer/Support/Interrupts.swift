@@ -1,10 +1,11 @@
 internal import CofferSystem
 internal import Synchronization
 
-/// SIGINT and SIGTERM during a transfer, or a client that hung up: asked about between chunks, so that what was begun is
-/// taken back first.
+/// SIGINT, SIGTERM and SIGHUP during a transfer, or a client that hung up: asked about between chunks, so that what was
+/// begun is taken back first.
 final class Interrupts: Sendable {
   private let raised = Atomic(false)
+  private let number = Atomic<Int32>(0)
   private let caught = Atomic(false)
 
   static let ofProcess = Interrupts()
@@ -20,7 +21,25 @@ final class Interrupts: Sendable {
   /// The command takes back what it has begun; one that does not may be left alone in the midst of its work.
   var isCaught: Bool { caught.load(ordering: .relaxed) }
 
-  func raise() { raised.store(true, ordering: .relaxed) }
+  /// The signal, once the command was interrupted by one: it is to end by that.
+  var signal: Int32? {
+    let number = number.load(ordering: .relaxed)
+    return number == 0 ? nil : number
+  }
+
+  /// - Parameter signal: nil where none came, but the command is to end all the same.
+  func raise(_ signal: Int32? = nil) {
+    if let signal { number.store(signal, ordering: .relaxed) }
+    raised.store(true, ordering: .relaxed)
+  }
+
+  /// Runs `body`, which takes back what it has begun when it is interrupted, and throws then.
+  func catching<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let before = caught.exchange(true, ordering: .relaxed)
+    let result = try body()
+    caught.store(before, ordering: .relaxed)
+    return result
+  }
 
   /// From here to the command's end the signals no longer end it.
   ///
@@ -31,8 +50,6 @@ final class Interrupts: Sendable {
     interrupts.caught.store(true, ordering: .relaxed)
     // A client's signals come as messages.
     guard interrupts === ofProcess else { return }
-    for number in [SignalRelay.interrupt, SignalRelay.termination] {
-      SignalRelay.handle(number) { _ in Interrupts.ofProcess.raise() }
-    }
+    for number in SignalRelay.interrupts { SignalRelay.handle(number) { Interrupts.ofProcess.raise($0) } }
   }
 }

@@ -1,3 +1,4 @@
+internal import CofferContainer
 internal import CofferCrypto
 internal import CofferSystem
 internal import Foundation
@@ -15,9 +16,7 @@ struct RecoveryKeyPaper {
     let files = FileSystem()
     path = try file.map { try files.pathNamed($0) }
     guard let file, let path else { return }
-    guard try files.status(of: path) == nil else {
-      throw Failure.cannotCreate("\(file): there is something at this place already; a recovery key replaces nothing")
-    }
+    try Self.requirePlace(file)
     let descriptor = try files.open(path, [.writeOnly, .createNew], permissions: 0o600)
     do {
       try descriptor.writeAll(key.text)
@@ -29,8 +28,28 @@ struct RecoveryKeyPaper {
     }
   }
 
+  /// Throws where a key could not be written to this new file.
+  static func requirePlace(_ file: String) throws {
+    let files = FileSystem()
+    guard try files.statusNamed(file) == nil else {
+      throw Failure.cannotCreate("\(file): there is something at this place already; a recovery key replaces nothing")
+    }
+    let path = try files.pathNamed(file)
+    guard let slash = path.lastIndex(of: "/") else { return }
+    guard try files.status(of: path[...slash] + ".") != nil else {
+      throw Failure.notFound("\(file): no such folder for the recovery key")
+    }
+  }
+
   /// Takes the file away: nothing was made that its key opens.
   func discard() { if let path { _ = try? FileSystem().unlink(path) } }
+
+  /// Takes the file away where a change of the keys was refused, or never begun. Any other failure may come after the
+  /// change: a key on paper that opens nothing does less harm than one that is lost.
+  func discard(after error: any Error) {
+    // A `Failure` is one of whoever was asked for a passcode.
+    if error is Failure || (error as? ContainerError)?.category == .refused { discard() }
+  }
 
   /// The text for an answer in JSON, unless it is in a file.
   var answer: String? {
@@ -54,7 +73,7 @@ struct RecoveryKeyPaper {
 enum RecoveryKeyEntry {
   static func key(_ file: String?) throws -> RecoveryKey {
     if let file { return try RecoveryKey(text: TypedSecret.recoveryKey.existing(file)) }
-    guard let text = try Terminal.readSecret(prompt: "Recovery key: ") else {
+    guard let text = try Session.present.readSecret(prompt: "Recovery key: ") else {
       throw Failure.usage(
         "there is no terminal to ask for the recovery key; give --recovery-key-file FILE (- is standard input)")
     }

@@ -12,10 +12,8 @@ final class Session: Sendable {
   let output: OwnedDescriptor
   let errors: OwnedDescriptor
   let interrupts: Interrupts
-  /// The vault that the agent holds open; nil where the command opens it itself.
-  let container: Container?
-  /// Where that vault is mounted; nil with `container`.
-  let mounts: HeldMounts?
+  /// The vault that the agent holds; nil where the command opens it itself.
+  let held: HeldVault?
   /// Asks whether the client is still there and was not interrupted; `true` without one.
   let confirmPresence: @Sendable () -> Bool
   /// What the client's paths name of its own, by the text of each.
@@ -29,22 +27,26 @@ final class Session: Sendable {
   @TaskLocal private static var ofClient: Session?
 
   private static let ofProcess = Session(
-    input: .standardInput, output: .standardOutput, errors: .standardError, interrupts: .ofProcess, container: nil,
-    mounts: nil, environment: nil, terminal: nil, confirmPresence: { true })
+    input: .standardInput, output: .standardOutput, errors: .standardError, interrupts: .ofProcess, held: nil,
+    environment: nil, terminal: nil, confirmPresence: { true })
 
   static var present: Session { ofClient ?? ofProcess }
 
+  /// The vault that is open already.
+  var container: Container? { held?.container }
+  /// Where that vault is mounted.
+  var mounts: HeldMounts? { held?.mounts }
+
   init(
     input: OwnedDescriptor, output: OwnedDescriptor, errors: OwnedDescriptor, interrupts: Interrupts,
-    container: Container?, mounts: HeldMounts?, environment: [String: String]?, terminal: OwnedDescriptor?,
+    held: HeldVault?, environment: [String: String]?, terminal: OwnedDescriptor?,
     places: [String: GivenDescriptor] = [:], confirmPresence: @escaping @Sendable () -> Bool
   ) {
     self.input = input
     self.output = output
     self.errors = errors
     self.interrupts = interrupts
-    self.container = container
-    self.mounts = mounts
+    self.held = held
     self.environment = environment
     self.terminal = terminal
     self.places = places
@@ -70,7 +72,18 @@ final class Session: Sendable {
 
   /// Asks the person for a secret; nil where there is no terminal. A client that has gone leaves its terminal to others.
   func readSecret(prompt: String) throws -> SecretBytes? {
-    guard container != nil else { return try Terminal.readSecret(prompt: prompt) }
-    return try Terminal.readSecret(prompt: prompt, at: terminal, isCancelled: { interrupts.isRaised })
+    do {
+      guard container != nil else { return try Terminal.readSecret(prompt: prompt) }
+      guard let terminal else { return nil }
+      // The client stays until its terminal is as it was.
+      return try interrupts.catching {
+        try Terminal.readSecret(prompt: prompt, at: terminal, isCancelled: { interrupts.isRaised })
+      }
+    } catch let error as Terminal.Interruption {
+      interrupts.raise(error.signal)
+      throw Failure.interruptedQuestion
+    } catch let error as SystemError where error.isInterrupt {
+      throw Failure.interruptedQuestion
+    }
   }
 }

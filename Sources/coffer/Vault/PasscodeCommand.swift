@@ -13,7 +13,8 @@ struct PasscodeCommand: ParsableCommand {
         coffer passcode --passcode-file old.txt --new-passcode-file new.txt
 
       Asks for the old passcode, for the new one, and for the new one again. From then on the old one opens nothing,
-      neither the vault nor a copy that was made before; the recovery key still does. A crash leaves one of the two.
+      neither the vault nor a copy that was made before; the recovery key still does. The new one does not open such a copy
+      either: coffer backup --help says what does. A crash leaves one of the two.
 
       What a try costs is chosen anew for this machine.
       """)
@@ -49,8 +50,7 @@ struct PasscodeCommand: ParsableCommand {
     do {
       try change(keys)
     } catch {
-      // A failure may come after the change: a key on paper that opens nothing does less harm than one that is lost.
-      if case .refused? = (error as? ContainerError)?.category { paper?.discard() }
+      paper?.discard(after: error)
       throw error
     }
     if let escrowKey = keys.escrowKey { EscrowNotice.show(escrowKey) }

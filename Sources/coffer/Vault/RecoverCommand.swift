@@ -11,10 +11,14 @@ struct RecoverCommand: ParsableCommand {
       Examples:
         coffer recover
         coffer recover --recovery-key-file recovery.txt --new-passcode-file new.txt
+        coffer recover --accept-restored --vault ~/Files.coffer
 
       Asks for the recovery key and for a new passcode. Where the key store knows the vault, the former passcode opens
       nothing any more. On another device, or where the key store is lost, the vault is taken on as one that was
       restored; where it was before, its files can then only be read.
+
+      A backup that was put in the vault's place, and is from before the passcode was changed, is opened so, with
+      --accept-restored: it is the vault from then on, and what was changed since the backup is given up.
 
       An agent that holds the vault is ended.
 
@@ -72,7 +76,7 @@ struct RecoverCommand: ParsableCommand {
         derivation: PasscodeCost.chosen(), options: keys, sniffer: ContentTypeHelper(),
         acceptingOlderState: acceptRestored)
     } catch {
-      if case .refused? = (error as? ContainerError)?.category { paper?.discard() }
+      paper?.discard(after: error)
       throw error
     }
     let id = container.id.description

@@ -48,6 +48,12 @@ extension Desk {
     return try run("/usr/bin/script", ["-qec", command, "/dev/null"], input: Array(typed.utf8))
   }
 
+  /// Starts lines of bash on a terminal of its own.
+  func startOnTerminal(_ lines: String) throws -> RunningProgram {
+    try write("lines.sh", "PATH='\(RunningProgram.folder.path)':$PATH\n\(lines)\n")
+    return try start("/usr/bin/script", ["-qec", "bash lines.sh", "/dev/null"])
+  }
+
   /// Runs `coffer` on a terminal of its own, where each answer is typed once its prompt is there and no echo; returns the
   /// exit code.
   func onTerminal(

@@ -73,6 +73,13 @@ final class RunningProgram {
   /// Waits for the next byte of standard output.
   func byte() -> UInt8? { output.read(until: nil, limit: 1).first }
 
+  /// Waits until standard output ends with `text`, or ends; returns what has come.
+  func read(until text: String) -> String {
+    var shown: [UInt8] = []
+    while !shown.suffix(text.utf8.count).elementsEqual(text.utf8), let byte = byte() { shown.append(byte) }
+    return String(decoding: shown, as: UTF8.self)
+  }
+
   func signal(_ number: Int32) { kill(processID, number) }
 
   /// Waits until the program has ended. Its input ends now, unless `leavingInputOpen`.
