@@ -24,6 +24,22 @@ struct CofferServerCommand: AsyncParsableCommand {
       // There is nowhere to say why.
       exit(withError: ExitCode(74))
     }
-    await main(nil)
+    do {
+      var command = try parseAsRoot()
+      if var command = command as? any AsyncParsableCommand {
+        try await command.run()
+      } else {
+        try command.run()
+      }
+    } catch {
+      let text = fullMessage(for: error, columns: .max)
+      guard HelpText.isHelp(text) else { exit(withError: error) }
+      do {
+        try StandardOutput.write(line: HelpText.wrapped(text, columns: Terminal.columns))
+      } catch {
+        exit(withError: ExitCode(74))
+      }
+      exit(withError: ExitCode.success)
+    }
   }
 }

@@ -9,11 +9,12 @@ struct CofferCommand: AsyncParsableCommand {
     abstract: "Keeps files encrypted, and lets them out only to approved apps.",
     discussion: """
       Example:
+        export COFFER_VAULT=~/Files.coffer
         coffer init && coffer put report.pdf / && coffer ls
 
       The vault is --vault, else COFFER_VAULT. Exit codes: 0 done, 64 usage, 65 damaged or tampered data, 66 no such
       file, 69 server unavailable, 70 internal, 73 cannot create, 74 input or output, 75 try again later, 77 refused
-      (policy, locked, wrong passcode), 130 interrupted.
+      (policy, locked, wrong passcode). What a signal interrupts ends by it: 130 for Control-C.
       """,
     version: "0.1.0",
     groupedSubcommands: [
@@ -81,7 +82,11 @@ struct CofferCommand: AsyncParsableCommand {
     if exitCode(for: error).rawValue == 130, let number = Interrupts.ofProcess.signal {
       SignalRelay.endProcess(by: number)
     }
-    exit(withError: error)
+    let text = fullMessage(for: error, columns: .max)
+    guard HelpText.isHelp(text) else { exit(withError: error) }
+    Output.text(HelpText.wrapped(text, columns: Terminal.columns) + "\n")
+    do { try Output.finish() } catch { exit(withError: Failure.reported(error)) }
+    exit(withError: ExitCode.success)
   }
 }
 

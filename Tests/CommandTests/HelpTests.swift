@@ -42,6 +42,34 @@ import Testing
   }
 
   @Test(arguments: ["coffer", "coffer-server"])
+  func `an example stands on one line that can be copied, however narrow the terminal`(program: String) throws {
+    let scripts = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts").standardized
+    let page = try desk.run(scripts.appending(path: "man").path, [RunningProgram.folder.appending(path: program).path])
+    let manual = Set(page.output.replacing("\\-", with: "-").replacing("\\e", with: "\\").components(separatedBy: "\n"))
+    let dump = try JSONSerialization.jsonObject(with: Data(desk.run(program, ["--experimental-dump-help"]).bytes))
+    let commands = HelpedCommand.all(try #require((dump as? [String: Any])?["command"] as? [String: Any]))
+    var isWider = false
+    desk.environment["COLUMNS"] = "60"
+    for command in commands {
+      let help = try desk.run(program, Array(command.path.dropFirst()) + ["--help"]).output.components(
+        separatedBy: "\n")
+      let written = command.discussion.components(separatedBy: "\n").filter { $0.hasPrefix(" ") }
+      for line in written {
+        #expect(help.contains(line), "\(command.path): \(line)")
+        // Letters beyond ASCII have another form there.
+        if line.allSatisfy(\.isASCII) { #expect(manual.contains(line), "\(command.path): \(line)") }
+      }
+      isWider = isWider || written.contains { $0.count > 60 }
+      let synopsis = try #require(help.firstIndex { $0.hasPrefix("USAGE:") })
+      let rest = try #require(help[synopsis...].firstIndex(of: ""))
+      for line in help[..<synopsis] + help[rest...] where !written.contains(line) {
+        #expect(line.count <= 60, "\(command.path): \(line)")
+      }
+    }
+    #expect(isWider)
+  }
+
+  @Test(arguments: ["coffer", "coffer-server"])
   func `the manual page and the completions name every command and option`(program: String) throws {
     let scripts = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Scripts").standardized
     let page = try desk.run(scripts.appending(path: "man").path, [RunningProgram.folder.appending(path: program).path])
@@ -139,6 +167,7 @@ private struct HelpedCommand {
   let path: [String]
   /// With their dashes; hidden ones are left out.
   let options: [String]
+  let discussion: String
 
   static func all(_ command: [String: Any], below path: [String] = []) -> [HelpedCommand] {
     guard let name = command["commandName"] as? String, command["shouldDisplay"] as? Bool != false, name != "help"
@@ -152,6 +181,8 @@ private struct HelpedCommand {
       .compactMap { option in
         (option["name"] as? String).map { (option["kind"] as? String == "long" ? "--" : "-") + $0 }
       }
-    return [HelpedCommand(path: path + [name], options: options)] + below.flatMap { all($0, below: path + [name]) }
+    let discussion = command["discussion"] as? String ?? ""
+    return [HelpedCommand(path: path + [name], options: options, discussion: discussion)]
+      + below.flatMap { all($0, below: path + [name]) }
   }
 }

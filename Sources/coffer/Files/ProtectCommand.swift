@@ -12,9 +12,10 @@ struct ProtectCommand: ParsableCommand {
 
       The classes, from the strictest:
         complete               while the vault is unlocked; every vault's default
-        complete-unless-open   likewise, but while it is locked a new file can be stored
+        complete-unless-open   likewise; new files can be stored while it is locked
         until-first-unlock     as long as the agent holds the vault, locked or not
         none                   whenever the device's key store can be read
+
       A folder's class is that of files that are made in it later. A file that gets a stricter class is sealed anew under
       a new key; where that is interrupted, the same command goes on with it.
       """)
