@@ -144,8 +144,10 @@ extension VaultError: CustomStringConvertible {
       "nothing was destroyed: the key store holds no key of this vault, and who has the one that does can open it and its "
         + "copies; check --key-store. Where the vault was wiped before or its key store is lost, delete the folder"
     case .outdatedKeybag:
-      "the vault's keybag.json is from before its passcode was changed, and no passcode opens it; put the present "
-        + "keybag.json in its place, or use the recovery key: coffer recover"
+      "the vault's keybag.json is from before its passcode was changed, as in an older backup, and no passcode opens it, "
+        + "neither the former one nor the present one. If the vault itself is still there, copy its keybag.json to this "
+        + "place: then the present passcode does. If it is not, the recovery key opens this copy, and makes it the vault "
+        + "from now on: coffer recover --accept-restored"
     case .noRecoverySlot: "the vault has no recovery key"
     case .wrongRecoveryKey: "the recovery key is well written, but not this vault's, or was replaced by another"
     case .noEscrowSlot: "no company's key opens the vault"

@@ -41,6 +41,41 @@ import Testing
     try desk.refused(65, "not changed", running: ["rm", "/new"])
   }
 
+  @Test func `a backup from before the passcode was changed says how it is opened, and is`() throws {
+    try desk.write("new", "staple battery horse\n")
+    desk.environment["COFFER_VAULT"] = desk.path("known")
+    try desk.done("init", "--recovery-key-file", "recovery")
+    try desk.done("put", "-", "/old", input: noise(100_000))
+    try desk.done("backup", "copy")
+    try desk.done("backup", "second")
+    try desk.done("passcode", "--new-passcode-file", "new")
+    let put = try desk.run("coffer", ["put", "-", "/newer", "--passcode-file", "new"], input: noise(300))
+    #expect(put.code == 0, "\(put.errors)")
+
+    // With the present keybag, the present passcode opens it to be read.
+    try FileManager.default.removeItem(atPath: desk.path("second/keybag.json"))
+    try desk.copy("known/keybag.json", to: "second/keybag.json")
+    let read = try desk.run("coffer", ["cat", "/old", "--vault", "second", "--passcode-file", "new"])
+    #expect(read.bytes == noise(100_000), "\(read.errors)")
+
+    // The vault is lost. Whatever is tried, the next thing to do is the one that works.
+    try desk.remove("known")
+    try desk.copy("copy", to: "known")
+    let recover = ["recover", "--recovery-key-file", "recovery", "--new-passcode-file", "new"]
+    for command in [
+      ["ls", "--passcode-file", "passcode"], ["ls", "--passcode-file", "new"],
+      ["accept-restored", "--yes", "--passcode-file", "new"], recover,
+    ] {
+      expect(try desk.run("coffer", command), code: 65, says: ["coffer recover --accept-restored"])
+    }
+    let recovered = try desk.run("coffer", recover + ["--accept-restored"])
+    #expect(recovered.code == 0, "\(recovered.errors)")
+    let old = try desk.run("coffer", ["cat", "/old", "--passcode-file", "new"])
+    #expect(old.bytes == noise(100_000) && old.errors.isEmpty)
+    let changed = try desk.run("coffer", ["mv", "/old", "/moved", "--passcode-file", "new"])
+    #expect(changed.code == 0, "\(changed.errors)")
+  }
+
   @Test func `a vault at its newest state has nothing to accept`() throws {
     for arguments in [["accept-restored", "--yes"], ["accept-restored"]] {
       try desk.refused(64, "nothing to accept", running: arguments, unchanged: ["vault/objects", "keys"])

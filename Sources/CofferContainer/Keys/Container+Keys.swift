@@ -58,11 +58,19 @@ extension Container {
         case .recoveryKey(let key): .recoveryKey(key)
         case .escrowKey(let key): .escrowKey(key)
         }
-      return try Container(
-        Vault.recover(
-          at: path, keyStore: keyStore, with: key, passcode: passcode, derivation: derivation, keybag: options.keybag,
-          time: time, vaultOptions: vaultOptions),
-        keyStore: keyStore, sniffer: sniffer, time: time)
+      do {
+        return try Container(
+          Vault.recover(
+            at: path, keyStore: keyStore, with: key, passcode: passcode, derivation: derivation, keybag: options.keybag,
+            time: time, vaultOptions: vaultOptions),
+          keyStore: keyStore, sniffer: sniffer, time: time)
+      } catch VaultError.olderThanAnchor {
+        // Not what it says elsewhere: nothing was opened, and accept-restored may find no passcode that does.
+        throw ContainerError(
+          .damaged,
+          "nothing was changed: this copy is older than the newest state this device has seen, or went another way. To "
+            + "take it as the vault from now on, and give up what was changed since: coffer recover --accept-restored")
+      }
     }
   }
 

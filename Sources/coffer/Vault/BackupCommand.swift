@@ -20,6 +20,10 @@ struct BackupCommand: ParsableCommand {
         mv ~/Files.coffer ~/Files.damaged
         cp -a /mnt/disk/Files.backup ~/Files.coffer
         coffer accept-restored --vault ~/Files.coffer
+
+      Where the passcode was changed since the backup was made, no passcode opens it. Copy the vault's present
+      keybag.json into it, or, in place of the last line, use the recovery key:
+        coffer recover --accept-restored --vault ~/Files.coffer
       """)
 
   @OptionGroup var options: GlobalOptions
