@@ -36,6 +36,11 @@ public final class Container: Sendable {
     }
   }
 
+  /// Throws where no vault can be made at `path`, because something else is there. Changes nothing.
+  public static func requireVacant(at path: String) throws {
+    try ContainerError.catching { try Vault.requireVacant(at: path) }
+  }
+
   /// Opens a vault. `passcode` is called once it is known that there is one; what it throws passes through.
   ///
   /// - Parameter acceptingOlderState: take a state that is older than the newest one this device has seen, or that went

@@ -16,6 +16,16 @@ public struct FileKeyStore: KeyStore {
     self.files = files
   }
 
+  /// Throws `exposed` where the store is there and others can enter it.
+  public func requirePrivate() throws(KeyStoreError) {
+    do {
+      guard try files.status(of: path) != nil else { return }
+      try Self.requirePrivate(files.open(path, .directory).status())
+    } catch {
+      throw Self.wrap(error)
+    }
+  }
+
   public func read(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> SecretBytes? {
     do {
       guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return nil }

@@ -100,6 +100,19 @@ extension Vault {
     }
   }
 
+  /// Throws `folderNotEmpty` where ``create(at:keyStore:passcode:derivation:keybag:files:time:options:)`` would, before
+  /// it has made anything. Changes nothing.
+  public static func requireVacant(at path: String, files: FileSystem = FileSystem()) throws(VaultError) {
+    do {
+      guard let present = try files.status(of: path) else { return }
+      guard present.kind == .directory || present.kind == .symbolicLink else { throw VaultError.folderNotEmpty }
+      let folder = VaultFolder(files: files, path: path, descriptor: try files.open(path, .directory))
+      try requireEmpty(folder)
+    } catch {
+      throw VaultError.wrapping(error)
+    }
+  }
+
   /// What a creation makes before the keybag. A folder that holds only these was left by one that was interrupted, and
   /// nothing in it can be read by anybody: its keys were never stored.
   private static let unfinished = [

@@ -48,7 +48,7 @@ import Testing
       (["mkdir", ""], 64), (["mkdir", "/"], 64), (["mkdir", "-p", "///"], 64), (["rm", "-r", "/"], 64),
       (["rm", ""], 64),
       (["mv", "", "/x"], 64), (["mv", "/folder", "/folder/inside"], 64),
-      (["mkdir", "/folder"], 73), (["mkdir", "/folder/text"], 73), (["put", "", "/x"], 66), (["get", "", "out"], 64),
+      (["mkdir", "/folder"], 73), (["mkdir", "/folder/text"], 73), (["put", "", "/x"], 64), (["get", "", "out"], 64),
       (["cat", ""], 64), (["put", "text", "/absent/text"], 66), (["put", "text", "/folder/text/below"], 66),
       (["put", "text", "/new/"], 66), (["get", "/absent", "out"], 66), (["get", "/folder", "out"], 64),
       (["get", "/folder/text", "absent/text"], 66), (["get", "/folder/text", "absent/"], 66), (["rm", "/folder"], 64),

@@ -45,6 +45,36 @@ import Testing
     try desk.done("ls")
   }
 
+  @Test func `what can be known without a passcode is said before one is asked for`() throws {
+    try desk.done("init", "--no-recovery-key")
+    try desk.done("put", "passcode", "/file")
+    for (folder, permissions) in [("open", 0o755), ("out/file", 0o700)] {
+      try FileManager.default.createDirectory(
+        atPath: desk.path(folder), withIntermediateDirectories: false, attributes: [.posixPermissions: permissions])
+    }
+    let before = desk.listing("vault/objects", "keys", "out", "open")
+    // There is neither a file nor a terminal to take one from.
+    for (code, says, arguments) in [
+      (73, "not empty", ["init"]), (73, "not empty", ["init", "--vault", "passcode"]),
+      (73, "already", ["init", "--vault", "new", "--recovery-key-file", "passcode"]),
+      (66, "no such folder", ["init", "--vault", "new", "--recovery-key-file", "absent/key"]),
+      (74, "chmod 700", ["init", "--vault", "new", "--key-store", "open"]),
+      (66, "absent: no such folder", ["get", "/file", "absent/x"]),
+      (66, "absent: no such folder", ["export", "--rncryptor", "/file", "absent/x"]),
+      (73, "folder of the same name", ["export", "--rncryptor", "/file", "out"]),
+      (66, "there is no vault", ["export", "--rncryptor", "--vault", "absent", "/file", "x"]),
+      (73, "out: the folder is not empty", ["backup", "out"]),
+      (73, "new: no such folder", ["backup", "new/below"]),
+    ] {
+      expect(try desk.run("coffer", arguments), code: Int32(code), says: [says])
+    }
+    #expect(!desk.exists("new") && !desk.exists("x"))
+    #expect(desk.listing("vault/objects", "keys", "out", "open") == before)
+    // The password is asked for last: when the file may be taken out.
+    try desk.refused(66, "no such file", running: ["export", "--rncryptor", "/absent", "x"])
+    try desk.refused(64, "RNCryptor password", running: ["export", "--rncryptor", "/file", "x"])
+  }
+
   @Test func `a passcode comes from a file or standard input, and only the right one opens`() throws {
     try desk.done("init")
     let content = noise(100_000)

@@ -21,8 +21,14 @@ import Testing
     try restoreOlder()
     let read = try desk.done("cat", "/old")
     #expect(read.bytes == noise(100_000) && read.errors.contains("coffer accept-restored"))
-    #expect(try desk.done("info").output.contains("accept-restored"))
-    try desk.refused(65, "coffer accept-restored", running: ["put", "passcode", "/x"], unchanged: ["vault", "keys"])
+    let info = try desk.done("info")
+    #expect(info.output.contains("accept-restored") && info.errors.isEmpty)
+    for change in [["put", "passcode", "/x"], ["rm", "/old"], ["mkdir", "/x"], ["mv", "/old", "/x"]] {
+      let refused = try desk.refused(
+        65, "coffer accept-restored", running: change, unchanged: ["vault/objects", "keys"])
+      // Told once.
+      #expect(refused.errors.components(separatedBy: "older than").count == 2)
+    }
     // Without a terminal nobody can be asked.
     try desk.refused(64, "--yes", "given up", running: ["accept-restored"], unchanged: ["keys"])
     try desk.refused(65, running: ["rm", "/old"])

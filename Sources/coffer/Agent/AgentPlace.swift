@@ -89,20 +89,3 @@ struct AgentPlace {
     return lock
   }
 }
-
-/// A vault's folder, however it is named: a copy elsewhere has the same id and is another vault.
-struct FolderIdentity: Hashable, Sendable {
-  let device: UInt64
-  let inode: UInt64
-
-  init(device: UInt64, inode: UInt64) {
-    self.device = device
-    self.inode = inode
-  }
-
-  /// Throws where there is nothing at `path`.
-  init(at path: String) throws {
-    let status = try FileSystem().open(path, .directory).status()
-    self.init(device: status.device, inode: status.inode)
-  }
-}

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import CofferContainer
+internal import CofferCrypto
 internal import CofferPolicy
 internal import CofferSystem
 
@@ -37,12 +38,24 @@ struct AppSignCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The team's private key.", valueName: "file"))
   var key: String
 
+  @Flag(help: "Answer in JSON.")
+  var json = false
+
   @Argument(help: ArgumentHelp("The manifest.", valueName: "manifest"))
   var manifest: String
 
+  private struct Answer: Encodable {
+    let manifest: String
+    let bundleId: String
+    let teamKey: String
+  }
+
   func run() throws {
     let key = try TeamKeyFile.read(key)
-    try AppPackage(manifestAt: manifest).sign(with: key)
+    let signed = try AppPackage(manifestAt: manifest).sign(with: key)
+    if json {
+      try Output.json(Answer(manifest: manifest, bundleId: signed.identity.bundleId, teamKey: key.verifyingKey.text))
+    }
   }
 }
 
@@ -64,7 +77,7 @@ struct AppInstallCommand: ParsableCommand {
   var manifest: String
 
   func run() throws {
-    try options.withContainer { container in
+    try options.withContainer(.refused) { container in
       var approvals: [AppApproval] = []
       if case .enrolled(let enrolment) = container.enrolment { approvals = enrolment.policy.apps }
       let registry = try containers.registry(of: container)
@@ -106,7 +119,8 @@ struct AppRemoveCommand: ParsableCommand {
   var bundleId: String
 
   func run() throws {
-    try options.withContainer { try containers.registry(of: $0).remove(bundleId) }
+    try options.withContainer(.refused) { try containers.registry(of: $0).remove(bundleId) }
+    if options.json { try Output.json(["removed": bundleId]) }
   }
 }
 

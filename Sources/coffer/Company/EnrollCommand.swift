@@ -31,15 +31,13 @@ struct EnrollCommand: AsyncParsableCommand {
 
   func run() async throws {
     let pinned = try pinCertificate.map { try FileSystem().openNamed($0).contents(limit: 64 << 10) }
-    let container = try options.open()
+    let container = try options.open(.toldByCommand)
     defer { try? options.giveBack(container) }
     // Asked before the code is spent.
     guard case .notEnrolled = container.enrolment else {
       throw Failure.cannotCreate("this vault belongs to a company already")
     }
-    guard !container.isReadOnly else {
-      throw Failure(code: 65, text: "a vault that cannot be changed cannot join a company")
-    }
+    try GlobalOptions.requireChangeable(container)
     let (enrolment, key) = try await PolicyClient().enroll(url: url, code: code, pinnedCertificate: pinned)
     try container.enrol(enrolment, deviceKey: key)
     Session.present.mounts?.recheck()

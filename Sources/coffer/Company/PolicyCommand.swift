@@ -30,10 +30,11 @@ struct PolicyRefreshCommand: AsyncParsableCommand {
   @OptionGroup var options: GlobalOptions
 
   func run() async throws {
-    let container = try options.open()
+    let container = try options.open(.toldByCommand)
     defer { try? options.giveBack(container) }
     let held: Enrolment
     if case .outdated(let older) = container.enrolment { held = older } else { held = try container.presentEnrolment() }
+    try GlobalOptions.requireChangeable(container)
     let enrolment = try await PolicyClient().refresh(held, deviceKey: container.deviceKey())
     try container.update(enrolment)
     Session.present.mounts?.recheck()

@@ -25,22 +25,26 @@ struct ExportCommand: ParsableCommand {
   var destination: String
 
   func run() throws {
-    let secret = try rncryptor.secret(isNew: true, beside: options)
-    let (path, size, isStream) = try options.withContainer { container in
+    // What cannot be written to or read is said before anyone is asked for anything.
+    let path = try VaultPath(argument: self.path)
+    let files = FileSystem()
+    let place = try Destination(destination, files)
+    try place.requireReplaceable(path.lastName, files)
+    let given = try rncryptor.fromFile(beside: options)
+    let size = try options.withContainer { container in
       Interrupts.catchFromHere()
-      let path = try VaultPath(argument: self.path)
-      let attributes = try container.attributes(at: path)
-      guard attributes.kind == .file else { throw Failure.usage("only a file can be exported") }
-      let files = FileSystem()
-      let export = Export(container: container, files: files, form: .rncryptor(secret))
-      let place = try Destination(destination, files)
-      try export.write(path, to: place)
-      if case .stream = place { return (path, attributes.byteCount, true) }
-      return (path, attributes.byteCount, false)
+      let attributes = try PathText.naming(path) {
+        let attributes = try container.attributes(at: path)
+        guard attributes.kind == .file else { throw Failure.usage("only a file can be exported") }
+        // Whoever may not take it out is not asked for a password first.
+        if given == nil { _ = try container.openForSaving(path) }
+        return attributes
+      }
+      let secret = try given ?? RNCryptorOptions.asked(isNew: true)
+      try Export(container: container, files: files, form: .rncryptor(secret)).write(path, to: place)
+      return attributes.byteCount
     }
-    if options.json, !isStream {
-      try Output.json(Result(path: String(decoding: path.bytes, as: UTF8.self), size: size))
-    }
+    if options.json, !place.isStream { try Output.json(Result(path: path.text, size: size)) }
   }
 
   private struct Result: Encodable {

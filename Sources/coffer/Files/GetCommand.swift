@@ -35,17 +35,18 @@ struct GetCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.withContainer { container in
+    // What cannot be written to is said before anyone is asked for a passcode.
+    let files = FileSystem()
+    let place = try Destination(destination, files)
+    if case .name = place.place, paths.count > 1 { throw Failure.notFound("\(destination): no such folder") }
+    let tally = try options.withContainer { container in
       Interrupts.catchFromHere()
-      let files = FileSystem()
       let export = Export(container: container, files: files)
-      let place = try Destination(destination, files)
-      if case .name = place, paths.count > 1 { throw Failure.notFound("\(destination): no such folder") }
       for path in paths { try export.write(VaultPath(argument: path), to: place, recursive: recursive) }
-      if export.skipped > 0 {
-        throw Failure.cannotCreate("\(export.skipped) item(s) were not written: fifos and sockets have no content")
-      }
+      return export.tally
     }
+    if options.json, !place.isStream { try Output.json(tally.answer) }
+    try tally.requireWhole(isAnswered: options.json && !place.isStream)
   }
 }
 
@@ -62,8 +63,8 @@ struct CatCommand: ParsableCommand {
   func run() throws {
     try options.withContainer { container in
       Interrupts.catchFromHere()
-      try Export(container: container, files: FileSystem())
-        .write(VaultPath(argument: path), to: .stream(Session.present.output))
+      let files = FileSystem()
+      try Export(container: container, files: files).write(VaultPath(argument: path), to: Destination("-", files))
     }
   }
 }

@@ -30,11 +30,14 @@ struct ImportCommand: ParsableCommand {
     // What cannot be read is said before anyone is asked for a passcode.
     let stream = try source == "-" ? Session.present.input : open()
     let status = source == "-" ? nil : try stream.status()
-    let secret = try rncryptor.secret(isNew: false, beside: options)
-    let (path, attributes) = try options.withContainer { container in
+    let given = try rncryptor.fromFile(beside: options)
+    let (path, attributes) = try options.withContainer(.toldByCommand) { container in
       Interrupts.catchFromHere()
+      // What policy says of it comes first.
       try container.checkImport()
+      try GlobalOptions.requireChangeable(container)
       let path = try VaultDestination(destination, in: container).target(for: source)
+      let secret = try given ?? RNCryptorOptions.asked(isNew: false)
       let isFile = status?.kind == .file
       let transfer = Transfer(total: isFile ? status?.byteCount : nil)
       defer { transfer.end() }
@@ -44,9 +47,7 @@ struct ImportCommand: ParsableCommand {
       try container.commit()
       return (path, attributes)
     }
-    if options.json {
-      try Output.json(Result(path: String(decoding: path.bytes, as: UTF8.self), size: attributes.byteCount))
-    }
+    if options.json { try Output.json(Result(path: path.text, size: attributes.byteCount)) }
   }
 
   private struct Result: Encodable {

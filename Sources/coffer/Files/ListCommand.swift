@@ -24,7 +24,7 @@ struct ListCommand: ParsableCommand {
   func run() throws {
     try options.withContainer { container in
       let path = try VaultPath(argument: self.path)
-      let attributes = try container.attributes(at: path)
+      let attributes = try PathText.naming(path) { try container.attributes(at: path) }
       var items: [Item] = []
       if attributes.kind != .directory, let name = path.lastName {
         items = [try Item(path: name, attributes: attributes, at: path, container)]
@@ -42,7 +42,8 @@ struct ListCommand: ParsableCommand {
   private func collect(
     _ path: VaultPath, prefix: [UInt8], _ container: Container, into items: inout [Item]
   ) throws {
-    let entries = try container.list(path).sorted { $0.name.lexicographicallyPrecedes($1.name) }
+    let entries = try PathText.naming(path) { try container.list(path) }
+      .sorted { $0.name.lexicographicallyPrecedes($1.name) }
     for entry in entries {
       let inner = try path.appending(entry.name)
       items.append(try Item(path: prefix + entry.name, attributes: entry.attributes, at: inner, container))
@@ -67,8 +68,8 @@ struct StatCommand: ParsableCommand {
   func run() throws {
     try options.withContainer { container in
       let path = try VaultPath(argument: self.path)
-      let item = try Item(
-        path: path.lastName ?? [UInt8(ascii: "/")], attributes: container.attributes(at: path), at: path, container)
+      let attributes = try PathText.naming(path) { try container.attributes(at: path) }
+      let item = try Item(path: path.lastName ?? [UInt8(ascii: "/")], attributes: attributes, at: path, container)
       let description = ItemDescription(item)
       if options.json { return try Output.json(description) }
       Output.name("name        ", item.path)

@@ -41,14 +41,22 @@ struct ProtectCommand: ParsableCommand {
     return chosen
   }
 
+  private struct Answer: Encodable {
+    let path: String
+    let protection: String
+  }
+
   func run() throws {
     let protection = try chosen()
-    try options.withContainer { container in
+    let path = try VaultPath(argument: self.path)
+    try options.withContainer(.refused) { container in
       Interrupts.catchFromHere()
-      let path = try VaultPath(argument: self.path)
-      let transfer = Transfer(total: try container.attributes(at: path).byteCount)
-      defer { transfer.end() }
-      try container.protect(path, as: protection, control: transfer.control)
+      try PathText.naming(path) {
+        let transfer = Transfer(total: try container.attributes(at: path).byteCount)
+        defer { transfer.end() }
+        try container.protect(path, as: protection, control: transfer.control)
+      }
     }
+    if options.json { try Output.json(Answer(path: path.text, protection: protection.name)) }
   }
 }

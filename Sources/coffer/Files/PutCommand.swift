@@ -12,8 +12,9 @@ struct PutCommand: ParsableCommand {
         tar c src | coffer put - /src.tar
         coffer put -r photos /
 
-      A file that has the name already is replaced when the new one is complete; with --deposit nothing is replaced. An interrupted put leaves nothing of
-      the file, or of the new folder, that it was storing.
+      A file that has the name already is replaced when the new one is complete; with --deposit nothing is replaced. An
+      interrupted put leaves nothing of the file, or of the new folder, that it was storing. Below a folder, fifos,
+      sockets, devices, the vault's own folder and its key store are passed over; the code is 73 then.
       """)
 
   @OptionGroup var options: GlobalOptions
@@ -44,14 +45,19 @@ struct PutCommand: ParsableCommand {
     // What cannot be read is said before anyone is asked for a passcode.
     let files = FileSystem()
     for source in sources where source != "-" {
+      guard !source.isEmpty else { throw Failure.usage("the name of what is to be stored is empty") }
       guard try files.statusNamed(source) != nil else { throw Failure.notFound("\(source): no such file or folder") }
     }
-    try options.withContainer { container in
+    let tally = try options.withContainer(.toldByCommand) { container in
       Interrupts.catchFromHere()
+      // What policy says of it comes first.
       try container.checkImport()
+      try GlobalOptions.requireChangeable(container)
+      let own = try OwnFolders(options)
+      for source in sources where source != "-" { try own.requireOutside(source) }
       let place = try VaultDestination(destination, in: container)
-      guard place.isFolder || sources.count == 1 else { throw VaultDestination.notAFolder }
-      let tree = TreeImport(container: container, isDeposit: deposit)
+      if sources.count > 1 { try place.requireFolder() }
+      let tree = TreeImport(container: container, own: own, isDeposit: deposit)
       for source in sources {
         let target = try place.target(for: source)
         if source == "-" {
@@ -59,12 +65,12 @@ struct PutCommand: ParsableCommand {
         } else {
           try tree.store(source, at: target, recursive: recursive)
         }
+        tree.tally.add(from: source, to: target.bytes)
       }
       try container.commit()
-      if tree.skipped > 0 {
-        throw Failure.cannotCreate(
-          "\(tree.skipped) item(s) were not stored: only files, folders and symbolic links can be")
-      }
+      return tree.tally
     }
+    if options.json { try Output.json(tally.answer) }
+    try tally.requireWhole(isAnswered: options.json)
   }
 }

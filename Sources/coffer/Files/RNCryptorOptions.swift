@@ -28,20 +28,23 @@ struct RNCryptorOptions: ParsableArguments {
     }
   }
 
-  /// The password or the keys.
+  private static let password = TypedSecret(name: "RNCryptor password", option: "--rncryptor-password-file")
+
+  /// The password or the keys, where a file has them; nil where the password is to be asked for.
   ///
-  /// - Parameters:
-  ///   - isNew: a password that is asked for is asked for twice.
-  ///   - options: the passcode must not come from the same standard input.
-  func secret(isNew: Bool, beside options: GlobalOptions) throws -> RNCryptorSecret {
-    guard let keyFile else {
-      guard passwordFile != "-" || options.passcodeFile != "-" else {
-        throw Failure.usage("standard input can be the passcode or the password, not both")
-      }
-      let password = TypedSecret(name: "RNCryptor password", option: "--rncryptor-password-file")
-      return .password(isNew ? try password.new(passwordFile) : try password.existing(passwordFile))
+  /// - Parameter options: the passcode must not come from the same standard input.
+  func fromFile(beside options: GlobalOptions) throws -> RNCryptorSecret? {
+    if let keyFile { return .keys(try RNCryptorKeys(file: Self.read(keyFile))) }
+    guard let passwordFile else { return nil }
+    guard passwordFile != "-" || options.passcodeFile != "-" else {
+      throw Failure.usage("standard input can be the passcode or the password, not both")
     }
-    return .keys(try RNCryptorKeys(file: Self.read(keyFile)))
+    return .password(try Self.password.existing(passwordFile))
+  }
+
+  /// Asks for the password: twice for one that `isNew`.
+  static func asked(isNew: Bool) throws -> RNCryptorSecret {
+    .password(isNew ? try password.new(nil) : try password.existing(nil))
   }
 
   private static func read(_ file: String) throws -> SecretBytes {

@@ -7,18 +7,34 @@ struct VaultDestination {
   private let path: VaultPath
   private let text: String
 
-  static let notAFolder = Failure.notFound(
-    "the destination is not a folder in the vault; make it with: coffer mkdir")
-
+  /// Throws where the folder is not there that it is in.
   init(_ text: String, in container: Container) throws {
     self.text = text
     path = try VaultPath(argument: text)
-    do {
-      isFolder = try container.attributes(at: path).kind == .directory
-    } catch let error as ContainerError where error.category == .notFound {
-      isFolder = false
+    isFolder = try Self.isFolder(path, container)
+    guard !isFolder else { return }
+    if text.hasSuffix("/") { try requireFolder() }
+    try PathText.naming(path.parent) {
+      guard try Self.isFolder(path.parent, container) else {
+        throw Failure.notFound("there is no such folder in the vault to store in; make it with: coffer mkdir -p")
+      }
     }
-    guard isFolder || !text.hasSuffix("/") else { throw Self.notAFolder }
+  }
+
+  /// Throws where it is a name, which only one thing can get.
+  func requireFolder() throws {
+    guard !isFolder else { return }
+    try PathText.naming(path) {
+      throw Failure.notFound("the destination is not a folder in the vault; make it with: coffer mkdir")
+    }
+  }
+
+  private static func isFolder(_ path: VaultPath, _ container: Container) throws -> Bool {
+    do {
+      return try container.attributes(at: path).kind == .directory
+    } catch let error as ContainerError where error.category == .notFound {
+      return false
+    }
   }
 
   /// The path that a file or folder of the system gets. Standard input, `-`, has no name of its own.

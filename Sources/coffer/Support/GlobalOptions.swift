@@ -63,28 +63,22 @@ struct GlobalOptions: ParsableArguments {
     let path = try FileSystem().pathNamed(path)
     let vault = try FileSystem().pathNamed(vaultPath)
     // By name, for a vault that is still to be made, and by what is there, whatever links lead to it.
-    return try components(path).starts(with: components(vault)) || isBelow(vault, path)
+    if components(path).starts(with: components(vault)) { return true }
+    return try FileSystem().status(of: vault + "/.").map { try FolderIdentity($0).holds(path) } ?? false
   }
 
-  /// Whether the nearest folder on the way to `path` that exists is `folder`, or in it.
-  private func isBelow(_ folder: String, _ path: String) throws -> Bool {
-    let files = FileSystem()
-    func identity(_ path: String) throws -> [UInt64]? {
-      try files.status(of: path + "/.").map { [$0.device, $0.inode] }
-    }
-    guard let sought = try identity(folder) else { return false }
-    var place = path.hasPrefix("/") ? path : "./" + path
-    while try identity(place) == nil, let slash = place.lastIndex(of: "/") { place = String(place[..<slash]) }
-    while let found = try identity(place) {
-      if found == sought { return true }
-      if try identity(place + "/..") == found { return false }
-      place += "/.."
-    }
-    return false
+  /// What becomes of a vault that is older than what this device has seen, and can only be read.
+  enum OlderState {
+    /// The command goes on, and the person is told.
+    case noted
+    /// The command's own result or refusal says so.
+    case toldByCommand
+    /// The command would change it, and ends.
+    case refused
   }
 
   /// Opens the vault, asking for the passcode; or takes the one that the agent holds. End with `giveBack`.
-  func open() throws -> Container {
+  func open(_ olderState: OlderState = .noted) throws -> Container {
     let container: Container
     if let opened = Session.present.container {
       // Nobody asks for it, but it is not the beginning of what is to be stored either.
@@ -93,13 +87,24 @@ struct GlobalOptions: ParsableArguments {
     } else {
       container = try open(passcode: { try TypedSecret.passcode.existing(passcodeFile) })
     }
-    if container.isReadOnly {
-      Output.note(
-        "the vault is older than the newest state this device has seen, or a copy that went another way. A restored "
-          + "backup is the usual cause. It can be read, but not changed, unless coffer accept-restored makes it the "
-          + "vault again.")
+    guard container.isReadOnly else { return container }
+    switch olderState {
+    case .noted: Output.note(Self.olderStateText)
+    case .toldByCommand: break
+    case .refused:
+      try? giveBack(container)
+      try Self.requireChangeable(container)
     }
     return container
+  }
+
+  private static let olderStateText =
+    "the vault is older than the newest state this device has seen, or a copy that went another way (a restored backup "
+    + "is the usual cause); it can be read, but not changed, unless coffer accept-restored makes it the vault again"
+
+  /// Throws for a vault that can only be read.
+  static func requireChangeable(_ container: Container) throws {
+    if container.isReadOnly { throw Failure(code: 65, text: olderStateText) }
   }
 
   func open(passcode: () throws -> SecretBytes, acceptingOlderState: Bool = false) throws -> Container {
@@ -114,8 +119,10 @@ struct GlobalOptions: ParsableArguments {
   }
 
   /// Opens the vault, runs `body`, and makes what it did durable.
-  func withContainer<Result>(_ body: (Container) throws -> Result) throws -> Result {
-    let container = try open()
+  func withContainer<Result>(
+    _ olderState: OlderState = .noted, _ body: (Container) throws -> Result
+  ) throws -> Result {
+    let container = try open(olderState)
     do {
       let result = try body(container)
       try giveBack(container)

@@ -14,7 +14,7 @@ enum Output {
   /// A line that holds a name: bytes as they are for a program, with control characters made visible for a person.
   static func name(_ prefix: String = "", _ name: [UInt8], suffix: String = "") {
     let isTerminal = Session.present.output.isTerminal
-    write(Array(prefix.utf8) + (isTerminal ? visible(name) : name) + Array(suffix.utf8) + [10])
+    write(Array(prefix.utf8) + (isTerminal ? Array(PathText.shown(name).utf8) : name) + Array(suffix.utf8) + [10])
   }
 
   static func json(_ value: some Encodable) throws {
@@ -31,16 +31,6 @@ enum Output {
 
   /// Text for standard output as it is.
   static func text(_ text: String) { write(Array(text.utf8)) }
-
-  /// A name cannot steer the terminal that shows it.
-  private static func visible(_ name: [UInt8]) -> [UInt8] {
-    Array(
-      String(decoding: name, as: UTF8.self).unicodeScalars.map { scalar in
-        // Format characters too: marks of direction make a name read as another.
-        [.control, .format, .lineSeparator, .paragraphSeparator].contains(scalar.properties.generalCategory)
-          ? "\u{fffd}" : String(scalar)
-      }.joined().utf8)
-  }
 
   private static func write(_ bytes: [UInt8]) {
     let session = Session.present

@@ -39,6 +39,9 @@ final class Transfer: Sendable {
     }
   }
 
+  /// Bytes so far.
+  var byteCount: UInt64 { done.load(ordering: .relaxed) }
+
   /// Takes the bar away.
   func end() { line.end() }
 }

@@ -48,7 +48,7 @@ struct InfoCommand: ParsableCommand {
   }
 
   func run() throws {
-    try options.withContainer { container in
+    try options.withContainer(.toldByCommand) { container in
       let info = try Info(container)
       if options.json { return try Output.json(info) }
       Output.line("vault      \(info.vaultID)")

@@ -53,9 +53,13 @@ struct InitCommand: ParsableCommand {
     if let recoveryKeyFile, try options.isInVault(recoveryKeyFile) {
       throw Failure.usage("the recovery key must be outside the vault's folder; choose another --recovery-key-file")
     }
+    if let recoveryKeyFile { try RecoveryKeyPaper.requirePlace(recoveryKeyFile) }
     var keys = KeyOptions()
     keys.escrowKey = try escrowKey.map { try EscrowKeyFile.readPublic($0) }
     keys.wipesAfterTenFailures = wipeAfterTen
+    // What cannot work is said before anyone is asked for a passcode.
+    try Container.requireVacant(at: path)
+    try options.keys.requirePrivate()
     let passcode = try TypedSecret.passcode.new(options.passcodeFile)
     let derivation = try PasscodeCost.chosen()
     let paper = noRecoveryKey ? nil : try RecoveryKeyPaper(file: recoveryKeyFile)

@@ -25,7 +25,7 @@ struct VerifyCommand: ParsableCommand {
   var names = false
 
   func run() throws {
-    let report = try options.withContainer { container in
+    let report = try options.withContainer(.toldByCommand) { container in
       // What cannot be read now is not damaged.
       if container.isLocked {
         throw Failure(code: 77, text: "the vault is locked, and cannot be checked; unlock it with: coffer unlock")
