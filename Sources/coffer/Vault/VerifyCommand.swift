@@ -12,7 +12,7 @@ struct VerifyCommand: ParsableCommand {
         coffer verify
         coffer verify --deep --names
 
-      Without --deep it takes everything but the content of files above 3 KiB: the index, every name, and where content
+      Without --deep it takes everything but the content of files above 4 KiB: the index, every name, and where content
       lies. Damage is counted, and named with --names only. Ends with code 65 where something is damaged.
       """)
 
