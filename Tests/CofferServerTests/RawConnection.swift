@@ -20,7 +20,10 @@ final class RawConnection {
     guard result == 0 else { throw SystemError(code: errno, call: "connect") }
   }
 
-  func send(_ text: String) throws { try socket.writeAll(Array(text.utf8)) }
+  func send(_ text: String) throws {
+    SignalRelay.ignoreBrokenPipes()
+    try socket.writeAll(Array(text.utf8))
+  }
 
   /// What comes until `part` is there.
   func read(until part: String) throws -> String {

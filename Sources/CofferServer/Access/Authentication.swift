@@ -38,13 +38,17 @@ struct Authentication: Sendable {
     return SignedIn(administrator: administrator, session: session, csrfToken: csrfToken)
   }
 
-  /// For what anyone may ask: a browser must not be made to by another site's page.
+  /// For what anyone may ask: a browser must not be made to change something by another site's page. Reading, it may
+  /// come from anywhere: people follow links.
   func demandNotElsewhere(_ request: Request) throws {
+    if isReading(request) { return }
     if site.provenance(of: request) == .elsewhere { throw HTTPProblem.crossSite }
   }
 
+  private func isReading(_ request: Request) -> Bool { request.method == .get || request.method == .head }
+
   private func demandOwnPage(_ request: Request, csrfToken: String) throws {
-    if request.method == .get || request.method == .head { return }
+    if isReading(request) { return }
     let given = request.headers[values: .csrfToken]
     guard site.provenance(of: request) == .ownPage, given.count == 1,
       equalInConstantTime(Array(given[0].utf8), Array(csrfToken.utf8))

@@ -50,6 +50,7 @@ public struct Administration: Sendable {
     guard Self.tokenLifetimes.contains(lifetime) else {
       throw ServerError.invalid("a token lives from one minute to 366 days")
     }
+    guard name.isEmpty || Self.isName(name) else { throw ServerError.invalid("the token's name is no name") }
     let (id, secret, now) = (Self.newID(), BearerToken(.api), now)
     let token = try await store.write { transaction in
       let token = APIToken(

@@ -66,6 +66,9 @@ extension PolicyServer {
       guard old.state == .requested else { throw HTTPProblem(.conflict, "It is \(old.state.rawValue) already.") }
       var app = old
       if let expiresAt = body.expiresAt { app.expiresAt = expiresAt }
+      guard app.expiresAt.map({ $0 > change.now }) ?? true else {
+        throw HTTPProblem(.conflict, "The time that was asked for is over: give another expiresAt.")
+      }
       let yes = AppRecord.Approver(actor: caller.actor.description, at: change.now, reason: body.reason)
       guard !app.details.approvers.contains(where: { $0.actor == yes.actor }) else {
         throw HTTPProblem(.conflict, "This caller has approved it; another person has to.")

@@ -19,7 +19,7 @@ extension PolicyServer {
 
   @Sendable func createItem(_ call: Call, _ caller: Caller) async throws -> Response {
     let app = try call.strict(ItemBody.self).approval(id: UUID().uuidString.lowercased())
-    try await commit(caller) { change in
+    return try await create(call, caller) { change in
       try Self.demandOnePersonSuffices(change)
       // What was asked for or revoked is not an item; approving it here takes its place.
       if let other = try change.transaction.appRecord(tenant: caller.tenant, identity: app.identity),
@@ -30,10 +30,8 @@ extension PolicyServer {
       guard try change.transaction.insert(app, tenant: caller.tenant) else { throw Self.alreadyExists }
       try change.record(.appApproved, app.id, ["bundleId": app.bundleId, "teamId": app.teamId])
       change.isPolicyChanged = true
+      return KeptAnswer(Item(app), location: "/items/\(app.id)", tag: Self.tag(app))
     }
-    var response = Self.response(app, status: .created)
-    response.headers[.location] = "/items/\(app.id)"
-    return response
   }
 
   @Sendable func replaceItem(_ call: Call, _ caller: Caller) async throws -> Response {
@@ -74,7 +72,7 @@ extension PolicyServer {
 
   private static func tag(_ app: AppApproval) -> EntityTag { EntityTag(of: Response.encoded(Item(app))) }
 
-  private static func response(_ app: AppApproval, status: HTTPResponse.Status = .ok) -> Response {
-    .json(Item(app), status: status, headers: [.eTag: tag(app).description])
+  private static func response(_ app: AppApproval) -> Response {
+    .json(Item(app), headers: [.eTag: tag(app).description])
   }
 }
