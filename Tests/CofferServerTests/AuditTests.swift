@@ -56,6 +56,19 @@ import Testing
     #expect(entries.filter { $0.action == "policy.published" }.map(\.subject) == (1...6).map { "\($0)" })
   }
 
+  @Test func `each hash is that of the one before and the entry's bytes`() async throws {
+    let company = try await Self.company()
+    let lines = try await Self.export(company).dropFirst().dropLast()
+    var previous = [UInt8](repeating: 0, count: 32)
+    for line in lines {
+      let text = String(decoding: line, as: UTF8.self)
+      let parts = text.dropFirst(#"{"entry":"#.count).dropLast(2).components(separatedBy: #","hash":""#)
+      previous = Digest.sha256(previous + Array(parts[0].utf8))
+      #expect(previous.hexadecimal == parts[1])
+    }
+    #expect(lines.count > 10)
+  }
+
   @Test func `the first entry that is not what it was is named`() async throws {
     let company = try await Self.company()
     let lines = try await Self.export(company)

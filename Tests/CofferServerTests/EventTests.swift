@@ -105,6 +105,21 @@ import Testing
     #expect(harness.server.events.count == 0)
   }
 
+  @Test func `a company's change moves no stream of another's`() async throws {
+    let hub = EventHub()
+    let streams = ["a", "b"].map { tenant in
+      Subscriber(
+        tenant: tenant, device: "d", told: EventPosition(revision: 1, command: 0), channel: NIOAsyncTestingChannel())
+    }
+    for stream in streams { #expect(hub.add(stream)) }
+    hub.wake(tenant: "a", revision: 9)
+    hub.wake(tenant: "a", device: "d", command: 3)
+    hub.wake(tenant: "a", device: "other", command: 4)
+    for stream in streams { stream.beat() }
+    #expect(await streams[0].next() == .moved(EventPosition(revision: 9, command: 3)))
+    #expect(await streams[1].next() == .heartbeat)
+  }
+
   @Test func `an order wakes the device that it is for`() async throws {
     let harness = try Harness()
     let company = try await harness.company()
