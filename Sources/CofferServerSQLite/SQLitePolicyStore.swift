@@ -15,12 +15,14 @@ public final class SQLitePolicyStore: PolicyStore {
   /// Opens the store of a data directory, makes it if it is not there, and brings its tables up to this version.
   ///
   /// Throws ``StoreError``, or `SystemError` when the file cannot be made.
-  public init(_ directory: DataDirectory) throws {
+  ///
+  /// - Parameter busyTimeout: seconds to wait for another process's write.
+  public init(_ directory: DataDirectory, busyTimeout: Double = SQLitePolicyStore.busyTimeout) throws {
     // SQLite gives its other files the permissions of this one.
     let file = try FileSystem().open(directory.database, [.readWrite, .create, .noFollow], permissions: 0o600)
     try file.setPermissions(0o600)
     pool = try translatingStoreErrors {
-      let pool = try DatabasePool(path: directory.database, configuration: Self.configuration)
+      let pool = try DatabasePool(path: directory.database, configuration: Self.configuration(busyTimeout))
       try pool.writeWithoutTransaction(Self.demandDurability)
       try Schema.migrate(pool)
       return pool
@@ -73,7 +75,7 @@ public final class SQLitePolicyStore: PolicyStore {
     }
   }
 
-  private static var configuration: Configuration {
+  private static func configuration(_ busyTimeout: Double) -> Configuration {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = true
     configuration.busyMode = .timeout(busyTimeout)

@@ -101,11 +101,12 @@ final class Harness: Sendable {
   }
 
   func send(
-    _ method: HTTPRequest.Method, _ path: String, token: String? = nil, headers: HTTPFields = [:], body: RequestBody
+    _ method: HTTPRequest.Method, _ path: String, token: String? = nil, headers: HTTPFields = [:], body: RequestBody,
+    through responder: RouterResponder<ServerContext>? = nil
   ) async throws -> Reply {
     var headers = headers
     if let token { headers[.authorization] = "Bearer \(token)" }
-    let response = try await respond(method, path, headers: headers, body: body)
+    let response = try await respond(method, path, headers: headers, body: body, through: responder)
     let isStream = response.headers[.contentType] == "text/event-stream"
     let collector = Collector()
     if !isStream { try await response.body.write(collector) }
@@ -114,22 +115,25 @@ final class Harness: Sendable {
 
   /// The answer, before its body is written.
   func respond(
-    _ method: HTTPRequest.Method, _ path: String, headers: HTTPFields, body: RequestBody
+    _ method: HTTPRequest.Method, _ path: String, headers: HTTPFields, body: RequestBody,
+    through other: RouterResponder<ServerContext>? = nil
   ) async throws -> Response {
     let head = HTTPRequest(method: method, scheme: "http", authority: "localhost", path: path, headerFields: headers)
     let source = ApplicationRequestContextSource(
       channel: NIOAsyncTestingChannel(), logger: Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() })
-    return try await responder.respond(to: Request(head: head, body: body), context: ServerContext(source: source))
+    return try await (other ?? responder).respond(
+      to: Request(head: head, body: body), context: ServerContext(source: source))
   }
 
   func send(
     _ method: HTTPRequest.Method, _ path: String, token: String? = nil, headers: HTTPFields = [:],
-    json: String? = nil, type: String = "application/json"
+    json: String? = nil, type: String = "application/json", through responder: RouterResponder<ServerContext>? = nil
   ) async throws -> Reply {
     var headers = headers
     if json != nil, headers[.contentType] == nil { headers[.contentType] = type }
     return try await send(
-      method, path, token: token, headers: headers, body: RequestBody(buffer: ByteBuffer(string: json ?? "")))
+      method, path, token: token, headers: headers, body: RequestBody(buffer: ByteBuffer(string: json ?? "")),
+      through: responder)
   }
 
   func current(_ tenant: Tenant) async throws -> Revision {
