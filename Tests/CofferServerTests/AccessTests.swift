@@ -65,11 +65,29 @@ import Testing
     let expired = try await harness.administration.createToken(tenant: company.tenant.id, role: .owner, lifetime: 60)
     let deviceToken = try await fixture.device.token()
     harness.time.advance(61)
+    // What was a credential a second ago, of each kind.
+    let (oldDevice, oldSession) = (BearerToken(.device), BearerToken(.session))
+    let now = harness.time.seconds
+    try await harness.store.write { transaction in
+      try transaction.insertDeviceToken(
+        hash: oldDevice.hash, device: fixture.device.enrollment.deviceId, expiresAt: now, now: 0)
+      let session = Session(
+        id: UUID().uuidString.lowercased(), tenant: company.tenant.id,
+        administrator: fixture.person.administrator.id, createdAt: now - Session.idleTime,
+        lastSeenAt: now - Session.idleTime)
+      try transaction.insert(session, hash: oldSession.hash, now: 0)
+    }
+    let oldPage: HTTPFields = [
+      .cookie: "coffer=\(oldSession.text)", .csrfToken: SessionCookie.csrfToken(of: oldSession.text),
+      .fetchSite: "same-origin",
+    ]
     let scopes = AccessTable.scopes
     var callers = [
       Caller(name: "nobody", headers: [:]),
       Caller(name: "an unknown token", headers: bearer(BearerToken(.api).text)),
       Caller(name: "an expired token", headers: bearer(expired.secret.text)),
+      Caller(name: "an expired device token", headers: bearer(oldDevice.text)),
+      Caller(name: "an expired session", headers: oldPage),
       Caller(name: "an unknown session", headers: [.cookie: "coffer=\(BearerToken(.session).text)"]),
       Caller(name: "a session as a token", headers: bearer(fixture.person.session.text)),
       Caller(name: "a token as a session", headers: [.cookie: "coffer=\(company.owner)"]),
