@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test sanitize soak soak-mount bench bench-mount lint build install clean
+.PHONY: help demo test test-console sanitize soak soak-mount bench bench-mount lint build install clean
 
 help: ## Lists these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,6 +11,11 @@ demo: ## Shows the main job on real files: from an encrypted file to an approved
 
 test: ## Installs what Debian lacks, checks the style and the arrows, runs the sanitizers and every test
 	@Scripts/test
+
+test-console: ## Goes through the server's console in Chromium, and looks at every page; keeps its pictures
+	@Scripts/install-dependencies --console
+	@swift build --product coffer-server
+	@Scripts/test-console
 
 sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer
 	@Scripts/install-dependencies

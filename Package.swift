@@ -11,8 +11,8 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-func room(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func room(_ name: String, _ dependencies: [Target.Dependency] = [], _ resources: [Resource]? = nil) -> Target {
+  .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
 func command(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -90,9 +90,10 @@ let product: [Target] = [
   room(
     "CofferServer",
     [
-      "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTLS,
-      httpTypes, lifecycle, signals, logging, nioSSL, nioCore, nioPosix, nioHTTPTypes,
-    ]),
+      "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", "CQREncode", hummingbird, hummingbirdCore,
+      hummingbirdTLS, httpTypes, lifecycle, signals, logging, nioSSL, nioCore, nioPosix, nioHTTPTypes,
+    ], [.embedInCode("Console/Assets/console.css"), .embedInCode("Console/Assets/console.js")]),
+  .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
   room("CofferServerSQLite", ["CofferServer", "CofferPolicy", "CofferCrypto", "CofferSystem", grdb]),
 
   // The edges.

@@ -215,7 +215,7 @@ import Testing
     let one = try await harness.send(.post, "/items/\(UUID().uuidString)", token: company.owner)
     #expect(one.status == 405)
     #expect(one.headers[.allow] == "DELETE, GET, HEAD, PUT")
-    for path in ["/", "/item", "/items/a/b", "/v1", "/v1/items", "/items%2F", "/../items", "/v1/device"] {
+    for path in ["/item", "/items/a/b", "/v1", "/v1/items", "/items%2F", "/../items", "/v1/device"] {
       #expect(try await harness.send(.get, path, token: company.owner).status == 404)
     }
     for id in ["1", "..", "%00", "' OR 1=1 --", String(repeating: "a", count: 5000)] {

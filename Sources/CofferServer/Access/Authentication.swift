@@ -24,18 +24,34 @@ struct Authentication: Sendable {
 
   /// A person who signed in; a change must come from a page of this origin. A token is no person.
   func person(of request: Request) async throws -> SignedIn {
+    let person = try await session(of: request, isUse: false)
+    if !isReading(request) {
+      try demandOwnPage(request)
+      try demandToken(request.headers[values: .csrfToken], of: person)
+    }
+    try await noteUse(of: person.session)
+    return person
+  }
+
+  /// Whose session the cookie is. That alone is leave to read, and to change nothing.
+  ///
+  /// - Parameter isUse: whether it keeps the session from being idle.
+  func session(of request: Request, isUse: Bool) async throws -> SignedIn {
     guard !request.headers.contains(.authorization), let secret = site.cookie.secret(in: request.headers) else {
       throw HTTPProblem.unauthorized(tokenGiven: request.headers.contains(.authorization))
     }
     let (hash, now) = (BearerToken.hash(of: secret), time.now().seconds)
     guard let (session, administrator) = try await store.read({ try $0.session(hash: hash) }), session.isValid(at: now)
     else { throw HTTPProblem.unauthorized(tokenGiven: true) }
-    let csrfToken = SessionCookie.csrfToken(of: secret)
-    try demandOwnPage(request, csrfToken: csrfToken)
-    if now - session.lastSeenAt >= Session.notedEvery {
-      try await store.write { try $0.noteSession(id: session.id, seenAt: now) }
-    }
-    return SignedIn(administrator: administrator, session: session, csrfToken: csrfToken)
+    if isUse { try await noteUse(of: session) }
+    return SignedIn(
+      administrator: administrator, session: session, csrfToken: SessionCookie.csrfToken(of: secret))
+  }
+
+  private func noteUse(of session: Session) async throws {
+    let now = time.now().seconds
+    guard now - session.lastSeenAt >= Session.notedEvery else { return }
+    try await store.write { try $0.noteSession(id: session.id, seenAt: now) }
   }
 
   /// For what anyone may ask: a browser must not be made to change something by another site's page. Reading, it may
@@ -47,12 +63,16 @@ struct Authentication: Sendable {
 
   private func isReading(_ request: Request) -> Bool { request.method == .get || request.method == .head }
 
-  private func demandOwnPage(_ request: Request, csrfToken: String) throws {
-    if isReading(request) { return }
-    let given = request.headers[values: .csrfToken]
-    guard site.provenance(of: request) == .ownPage, given.count == 1,
-      equalInConstantTime(Array(given[0].utf8), Array(csrfToken.utf8))
-    else { throw HTTPProblem.crossSite }
+  /// For what a browser asks for somebody: the browser itself says that a page of this origin asks.
+  func demandOwnPage(_ request: Request) throws {
+    guard site.provenance(of: request) == .ownPage else { throw HTTPProblem.crossSite }
+  }
+
+  /// The token of the session, which only pages of the session have.
+  func demandToken(_ given: [String], of person: SignedIn) throws {
+    guard given.count == 1, equalInConstantTime(Array(given[0].utf8), Array(person.csrfToken.utf8)) else {
+      throw HTTPProblem.crossSite
+    }
   }
 
   /// The device whose token `request` carries.

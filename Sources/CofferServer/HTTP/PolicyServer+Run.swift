@@ -15,7 +15,9 @@ extension PolicyServer {
   /// - Throws: `ServerError.invalidTLS`, `.cannotListen`.
   public func run(_ options: ServerOptions, onListening: @escaping @Sendable (Int) -> Void) async throws {
     // The last one stops first: the streams must have ended before the server waits for its requests.
-    let services: [any Service] = [try application(options, onListening: onListening), EventService(events: events)]
+    let services: [any Service] = [
+      try application(options, onListening: onListening), EventService(hubs: [events, watchers.hub]),
+    ]
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: log.forLibraries)
     configuration.maximumGracefulShutdownDuration = .seconds(options.limits.shutdownSeconds)
@@ -65,18 +67,18 @@ extension PolicyServer {
 
 /// Counts the seconds of the streams of events, and ends them when the server is to stop.
 private struct EventService: Service {
-  let events: EventHub
+  let hubs: [EventHub]
 
   func run() async throws {
     await withGracefulShutdownHandler {
       await cancelWhenGracefulShutdown {
         while !Task.isCancelled {
           do { try await Task.sleep(for: .seconds(1)) } catch { break }
-          events.tick()
+          for hub in hubs { hub.tick() }
         }
       }
     } onGracefulShutdown: {
-      events.close()
+      for hub in hubs { hub.close() }
     }
   }
 }

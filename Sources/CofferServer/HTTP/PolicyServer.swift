@@ -12,6 +12,8 @@ public struct PolicyServer: Sendable {
   let passwords: PasswordWorker
   let limiter = SignInLimiter()
   let events = EventHub()
+  /// The console's open pages.
+  let watchers: Watchers
   let metrics = Metrics()
   let site: Site
   /// SHA-256 of what shows that somebody may read the metrics; without one, nobody may.
@@ -32,6 +34,7 @@ public struct PolicyServer: Sendable {
     self.site = site
     self.time = time
     self.log = log
+    watchers = Watchers(start: time.now().seconds << 20)
     metricsKey = metricsSecret.map { $0.withUnsafeBytes { Digest.sha256($0) } }
     sealing = KeySealing(serverKey: serverKey)
     publisher = Publisher(sealing: sealing, time: time)
@@ -43,13 +46,19 @@ public struct PolicyServer: Sendable {
   var router: Router<ServerContext> {
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     router.add(middleware: ProblemMiddleware(log: log, metrics: metrics))
-    let authentication = Authentication(store: store, time: time, site: site)
+    let (authentication, console) = (authentication, Console(server: self))
     for route in routes {
       router.on(
         route.path, method: route.method, responder: RouteResponder(route: route, authentication: authentication))
     }
-    for (path, routes) in Dictionary(grouping: routes, by: { $0.path.description }) {
-      let allowed = routes.map(\.method) + (routes.contains { $0.method == .get } ? [.head] : [])
+    for route in console.routes {
+      router.on(
+        route.path, method: route.method,
+        responder: ConsoleResponder(route: route, console: console, authentication: authentication))
+    }
+    let all = routes.map { ($0.path, $0.method) } + console.routes.map { ($0.path, $0.method) }
+    for (path, methods) in Dictionary(grouping: all, by: { $0.0.description }).mapValues({ $0.map(\.1) }) {
+      let allowed = methods + (methods.contains(.get) ? [.head] : [])
       let refusal = MethodRefusal(allowed: allowed.map(\.rawValue).sorted().joined(separator: ", "))
       for method in Self.methods where !allowed.contains(method) {
         router.on(RouterPath(path), method: method, responder: refusal)
@@ -57,6 +66,8 @@ public struct PolicyServer: Sendable {
     }
     return router
   }
+
+  var authentication: Authentication { Authentication(store: store, time: time, site: site) }
 
   /// What is absent and what is another company's end here alike.
   func found<Value>(_ value: Value?) throws -> Value {

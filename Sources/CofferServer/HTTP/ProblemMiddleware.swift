@@ -33,7 +33,7 @@ struct ProblemMiddleware: RouterMiddleware {
   }
 
   /// Whatever is not foreseen is the server's fault and says nothing of itself to the caller.
-  private func problem(for error: any Error) -> HTTPProblem {
+  func problem(for error: any Error) -> HTTPProblem {
     switch error {
     case let problem as HTTPProblem: return problem
     case let error as StoreError:

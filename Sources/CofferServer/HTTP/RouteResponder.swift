@@ -41,12 +41,13 @@ struct RouteResponder: HTTPResponder {
   private func body(of request: Request) async throws -> [UInt8] {
     switch route.body {
     case .none: return []
-    case .json(let limit): return try await body(of: request, as: .applicationJson, limit: limit)
-    case .form(let limit): return try await body(of: request, as: .applicationUrlEncoded, limit: limit)
+    case .json(let limit): return try await Self.body(of: request, as: .applicationJson, limit: limit)
+    case .form(let limit): return try await Self.body(of: request, as: .applicationUrlEncoded, limit: limit)
     }
   }
 
-  private func body(of request: Request, as type: MediaType, limit: Int) async throws -> [UInt8] {
+  /// Reads a body of this type, up to `limit` bytes.
+  static func body(of request: Request, as type: MediaType, limit: Int) async throws -> [UInt8] {
     guard Negotiation.isContent(request.headers[.contentType], of: type) else {
       throw HTTPProblem(
         .unsupportedMediaType, "Send the body as \(type.description).", headers: [.accept: type.description])

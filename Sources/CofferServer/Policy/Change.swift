@@ -49,6 +49,7 @@ extension PolicyServer {
       events.wake(tenant: tenant, revision: revision.number)
     }
     for (device, number) in commands { events.wake(tenant: tenant, device: device, command: number) }
+    watchers.wake(tenant: tenant)
     for device in removed { events.drop(tenant: tenant, device: device) }
     return value
   }

@@ -5,7 +5,7 @@ internal import Hummingbird
 
 /// Who administers a company. Nobody gives others more than they may do themselves, and a company keeps an owner.
 extension PolicyServer {
-  private struct AdministratorView: Encodable {
+  struct AdministratorView: Encodable {
     let id: String
     let email: String
     let role: Role
@@ -176,6 +176,19 @@ extension PolicyServer {
 
   private static let linkRefused = HTTPProblem(.notFound, "The link is unknown, expired or used.")
 
+  /// The invitation behind a link's secret, which is not used up by looking.
+  func invitation(_ token: String, address: String) async throws -> Invitation {
+    let (hash, now) = (BearerToken.hash(of: token), time.now().seconds)
+    if let wait = limiter.begin(account: nil, address: address, now: now) {
+      throw HTTPProblem.tooMany(retryAfter: wait)
+    }
+    guard let invitation = try await store.read({ try $0.invitation(hash: hash) }), now < invitation.expiresAt else {
+      throw HTTPProblem.invalid("token", "is unknown, expired or used: ask for a new one")
+    }
+    limiter.succeeded(account: nil, address: address)
+    return invitation
+  }
+
   /// Uses a link: founds the company if the link is the first start's, and makes the account.
   @Sendable func setUp(_ call: Call) async throws -> Response {
     let body = try call.strict(SetUpBody.self)
@@ -194,6 +207,7 @@ extension PolicyServer {
     let made = try await administration.accept(hash: hash, company: body.company, email: body.email, password: record)
     guard let (person, tenant) = made else { throw Self.linkRefused }
     limiter.succeeded(account: nil, address: call.address)
+    watchers.wake(tenant: tenant.id)
     log.notice("tenant \(public: tenant.id): administrator \(public: person.id) joined")
     let view = SetUpView(
       administrator: person.id, tenant: tenant.id, company: tenant.name, email: person.email)

@@ -33,6 +33,7 @@ extension PolicyServer {
         .append(.deviceEnrolled, by: .device(id), subject: id, details: ["enrollment": enrollment.id])
       return (device, try found(publisher.current(tenant: device.tenant, in: transaction)))
     }
+    watchers.wake(tenant: device.tenant)
     log.notice("tenant \(public: device.tenant): device \(public: device.id) enrolled")
     let keys = current.tenant.keys
     return .json(

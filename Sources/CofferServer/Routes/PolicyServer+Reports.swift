@@ -18,6 +18,7 @@ extension PolicyServer {
       state.lastSeenAt = now
       try transaction.update(state, tenant: device.tenant, id: device.id)
     }
+    watchers.wake(tenant: device.tenant)
     return .plain(.noContent)
   }
 

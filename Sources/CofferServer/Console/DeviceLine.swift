@@ -1,0 +1,44 @@
+internal import CofferPolicy
+
+/// A device as lists show it.
+struct DeviceLine: Sendable {
+  let device: Device
+  let state: DeviceState
+  let desired: Int64
+  let pending: [DeviceCommand.Kind]
+  let number: Int64
+
+  static func all(
+    _ tenant: String, after: Int64, limit: Int, now: Int64, in transaction: any StoreTransaction
+  ) throws -> [DeviceLine] {
+    let desired = try transaction.currentRevision(tenant: tenant)?.number ?? 0
+    return try transaction.devices(tenant: tenant, after: after, limit: limit).map { number, device in
+      try DeviceLine(device, number, desired: desired, now: now, in: transaction)
+    }
+  }
+
+  init(
+    _ device: Device, _ number: Int64 = 0, desired: Int64, now: Int64, in transaction: any StoreTransaction
+  ) throws {
+    self.device = device
+    self.number = number
+    self.desired = desired
+    state = try transaction.deviceState(tenant: device.tenant, id: device.id) ?? DeviceState()
+    pending = try transaction.pendingCommands(tenant: device.tenant, device: device.id, now: now).map(\.command.kind)
+  }
+
+  /// Devices have no name but this: what they say they run, and the beginning of their id.
+  static func name(_ device: Device) -> String { "\(device.platform ?? "device") \(shortID(device))" }
+  static func shortID(_ device: Device) -> String { String(device.id.prefix(8)) }
+
+  var name: String { Self.name(device) }
+  var link: HTML { Tag.a(.href("/console/devices/\(device.id)")) { name } }
+
+  var isCurrent: Bool { state.report?.appliedRevision == desired }
+
+  /// Desired against applied.
+  var progress: String {
+    guard let applied = state.report?.appliedRevision else { return "it has not reported yet" }
+    return applied == desired ? "up to date" : "it decides by revision \(applied)"
+  }
+}

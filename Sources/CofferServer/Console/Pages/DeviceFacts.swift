@@ -1,0 +1,54 @@
+internal import CofferPolicy
+internal import Hummingbird
+
+/// What the server knows of a device. What the device says of itself is marked as its own word.
+struct DeviceFacts {
+  let line: DeviceLine
+  let now: Int64
+
+  var html: HTML {
+    let (device, state) = (line.device, line.state)
+    return Tag.section(.class("panel"), .aria(.labelledby, "facts")) {
+      Tag.h2(.id("facts")) { "State" }
+      Tag.dl {
+        Facts.fact("Policy") {
+          Tag.span(.class("badge \(line.isCurrent ? "approved" : "requested")")) {
+            line.isCurrent ? "Up to date" : "Behind"
+          }
+          " The newest revision is \(line.desired); \(line.isCurrent ? "the device decides by it" : line.progress)."
+        }
+        Facts.fact("Last seen") {
+          if let seen = state.lastSeenAt {
+            Words.ago(seen, now: now)
+            ", "
+            Words.time(seen)
+          } else {
+            "never since it joined"
+          }
+        }
+        Facts.fact("Joined") { Words.time(device.enrolledAt) }
+        Facts.fact("Id") { Tag.code { device.id } }
+        Facts.fact("Groups") { state.groups.isEmpty ? "none" : state.groups.joined(separator: ", ") }
+      }
+      Tag.h3 { "What the device says of itself" }
+      if let report = state.report {
+        Tag.dl {
+          Facts.fact("Runs") { device.platform ?? "not said" }
+          Facts.fact("Operating system") { report.osVersion ?? "not said" }
+          Facts.fact("Coffer") { report.version ?? "not said" }
+          Facts.fact("Passcode") { said(report.isPasscodeSet, "set", "not set") }
+          Facts.fact("Keys") { said(report.isProtectionAvailable, "held by hardware", "held by files alone") }
+          for (setting, treatment) in (report.settings ?? [:]).sorted(by: { $0.key < $1.key }) {
+            Facts.fact("Setting \(setting)") { treatment.rawValue }
+          }
+        }
+      } else {
+        Tag.p(.class("empty")) { "It has not reported yet. It does when it next connects." }
+      }
+    }
+  }
+
+  private func said(_ value: Bool?, _ yes: String, _ no: String) -> String {
+    value.map { $0 ? yes : no } ?? "not said"
+  }
+}

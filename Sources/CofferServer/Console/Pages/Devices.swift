@@ -1,0 +1,226 @@
+internal import CofferPolicy
+internal import Foundation
+internal import Hummingbird
+
+/// Devices: what they decide by, what they said of themselves, and orders to them.
+extension Console {
+  var devices: [ConsoleRoute] {
+    [
+      .page("/console/devices", .readDevices, devicesPage),
+      .page("/console/devices/:id", .readDevices, devicePage),
+      .page("/console/devices/:id/wipe", .manageDevices, wipePage),
+      .change("/console/devices/:id/wipe", .manageDevices, on: wipePage, wipe),
+      .change("/console/devices/:id/order", .manageDevices, on: devicePage, order),
+      .change("/console/devices/:id/orders/:command/cancel", .manageDevices, on: devicePage, cancelOrder),
+      .change("/console/devices/:id/remove", .manageDevices, on: devicePage, removeDevice),
+    ]
+  }
+
+  @Sendable private func devicesPage(_ visit: Visit) async throws -> ConsolePage {
+    let tenant = try visit.person().administrator.tenant
+    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let found = try await store.read {
+      try DeviceLine.all(tenant, after: after, limit: PageRequest.standard + 1, now: visit.now, in: $0)
+    }
+    let lines = found.prefix(PageRequest.standard)
+    return ConsolePage("Devices", in: .devices) {
+      Tag.p {
+        "Each change of the policy is signed as a new revision, and connected devices fetch it at once. Here is which "
+          + "revision each of them says it decides by."
+      }
+      Tag.div(.id("live-devices"), .data(.live, "")) {
+        if lines.isEmpty {
+          Tag.p(.class("empty")) {
+            "No device has joined yet. "
+            Tag.a(.href("/console/enrolment")) { "Make an enrolment code" }
+            " and enter it on the device."
+          }
+        } else {
+          DataTable.table("Devices", ["Device", "Policy", "Last seen", "Waiting"]) {
+            for line in lines {
+              Tag.tr {
+                DataTable.head { line.link }
+                DataTable.cell("Policy") {
+                  Tag.span(.class("badge \(line.isCurrent ? "approved" : "requested")")) {
+                    line.isCurrent ? "Up to date" : "Behind"
+                  }
+                  " \(line.state.report?.appliedRevision.map { "\($0)" } ?? "none") of \(line.desired)"
+                }
+                DataTable.cell("Last seen") {
+                  line.state.lastSeenAt.map { Words.ago($0, now: visit.now) } ?? "never"
+                }
+                DataTable.cell("Waiting") {
+                  line.pending.isEmpty
+                    ? "nothing" : line.pending.map { Words.command($0).name.lowercased() }.joined(separator: ", ")
+                }
+              }
+            }
+          }
+        }
+      }
+      if found.count > PageRequest.standard, let last = lines.last {
+        Paging.link("/console/devices?after=", last.number, "Show the next ones")
+      }
+    }
+  }
+
+  private struct Shown: Sendable {
+    let line: DeviceLine
+    let commands: [CommandRecord]
+    let names: ActorNames
+  }
+
+  private func shown(_ visit: Visit) async throws -> Shown {
+    let (id, tenant) = (try visit.call.id(), try visit.person().administrator.tenant)
+    return try await store.read { transaction in
+      let device = try server.found(transaction.device(tenant: tenant, id: id))
+      let desired = try transaction.currentRevision(tenant: tenant)?.number ?? 0
+      let commands = try transaction.commands(tenant: tenant, device: id, after: 0, limit: 500).map(\.value)
+      return Shown(
+        line: try DeviceLine(device, desired: desired, now: visit.now, in: transaction),
+        commands: commands.suffix(50).reversed(),
+        names: try ActorNames(commands.map(\.createdBy), tenant: tenant, in: transaction))
+    }
+  }
+
+  @Sendable private func devicePage(_ visit: Visit) async throws -> ConsolePage {
+    let shown = try await shown(visit)
+    return ConsolePage(shown.line.name, in: .devices) {
+      Tag.div(.id("live-device"), .data(.live, "")) {
+        DeviceFacts(line: shown.line, now: visit.now).html
+        orders(shown, visit)
+      }
+      if visit.may(.manageDevices) { steps(shown.line, visit) }
+    }
+  }
+
+  private func orders(_ shown: Shown, _ visit: Visit) -> HTML {
+    Tag.section(.class("panel"), .aria(.labelledby, "orders")) {
+      Tag.h2(.id("orders")) { "Orders" }
+      if shown.commands.isEmpty {
+        Tag.p(.class("empty")) { "This device was given no order." }
+      } else {
+        DataTable.table("Orders", ["Order", "State", "Given by", "Given", "Take back"]) {
+          for record in shown.commands { row(record, shown, visit) }
+        }
+      }
+    }
+  }
+
+  private func row(_ record: CommandRecord, _ shown: Shown, _ visit: Visit) -> HTML {
+    let (command, name) = (record.command, Words.command(record.command.kind).name)
+    let isOver = record.state == .pending && visit.now > command.notAfter
+    return Tag.tr {
+      DataTable.head { name }
+      DataTable.cell("State") {
+        switch record.state {
+        case .pending: isOver ? "Its time was over before the device came" : "Waits for the device"
+        case .done: "Done, says the device’s signed receipt"
+        case .failed: "The device could not"
+        case .refused: "The device refused"
+        case .cancelled: "Taken back"
+        }
+      }
+      DataTable.cell("Given by") { shown.names.name(record.createdBy) }
+      DataTable.cell("Given") { Words.time(command.issuedAt) }
+      DataTable.cell("Take back") {
+        if record.state == .pending && !isOver && visit.may(.manageDevices) {
+          let form = Form(visit, "/console/devices/\(command.audience)/orders/\(command.id)/cancel")
+          form("Take back “\(name)”", style: "plain") {}
+        } else {
+          "–"
+        }
+      }
+    }
+  }
+
+  @HTMLBuilder private func steps(_ line: DeviceLine, _ visit: Visit) -> HTML {
+    let id = line.device.id
+    let order = Form(visit, "/console/devices/\(id)/order")
+    Tag.section(.class("panel"), .aria(.labelledby, "give")) {
+      Tag.h2(.id("give")) { "Give an order" }
+      order("Give the order") {
+        order.radios(
+          "Order", "kind",
+          [DeviceCommand.Kind.refresh, .lock, .clearPasscode, .uploadLog]
+            .map { ($0.rawValue, Words.command($0).name, Words.command($0).meaning) },
+          chosen: DeviceCommand.Kind.refresh.rawValue)
+      }
+    }
+    Tag.section(.class("panel"), .aria(.labelledby, "wipe")) {
+      Tag.h2(.id("wipe")) { "Wipe" }
+      Tag.p { "For a device that is lost or leaves the company. You are asked once more before anything happens." }
+      Tag.p { Tag.a(.class("button danger"), .href("/console/devices/\(id)/wipe")) { "Wipe \(line.name)…" } }
+    }
+    let remove = Form(visit, "/console/devices/\(id)/remove")
+    Tag.details(visit.path.hasSuffix("/remove") ? .open : nil) {
+      Tag.summary { "Remove the device from this list" }
+      Tag.p {
+        "The device can fetch no policy and no order any more. What is on it stays: it decides by its last policy until "
+          + "its time without news is over. To destroy what is on it, wipe it first."
+      }
+      remove("Remove \(line.name)", style: "danger") {
+        if line.pending.contains(.wipe) {
+          remove.checkbox(
+            "Give up the wipe that waits for it", "abandonWipe", false,
+            hint: "A device that is removed cannot fetch the order, and is never wiped.")
+        }
+      }
+    }
+  }
+
+  @Sendable private func wipePage(_ visit: Visit) async throws -> ConsolePage {
+    let line = try await shown(visit).line
+    let form = Form(visit, "/console/devices/\(line.device.id)/wipe")
+    return ConsolePage("Wipe \(line.name)", in: .devices) {
+      Tag.section(.class("panel")) {
+        Tag.p {
+          "This destroys the keys of the vault on "
+          Tag.strong { line.name }
+          ". Nobody can read its files again, and edits that were not synchronised are lost."
+        }
+        Tag.p {
+          "The order is signed, waits for 30 days, and is carried out when the device connects. The device answers with "
+            + "a signed receipt, which you see on its page."
+        }
+        form("Wipe \(line.name)", style: "danger") {
+          form.text(
+            "Type \(DeviceLine.shortID(line.device)) to confirm", "confirmation",
+            hint: "These are the first characters of the device’s id.")
+        }
+        Tag.p { Tag.a(.href("/console/devices/\(line.device.id)")) { "Do not wipe: go back" } }
+      }
+    }
+  }
+
+  @Sendable private func wipe(_ visit: Visit) async throws -> Outcome {
+    let line = try await shown(visit).line
+    guard visit.values.text("confirmation")?.lowercased() == DeviceLine.shortID(line.device) else {
+      throw HTTPProblem.invalid("confirmation", "is not \(DeviceLine.shortID(line.device))")
+    }
+    return try await give(.wipe, to: line.device.id, visit)
+  }
+
+  @Sendable private func order(_ visit: Visit) async throws -> Outcome {
+    guard let kind = DeviceCommand.Kind(rawValue: visit.values.exact("kind")), kind != .wipe else {
+      throw HTTPProblem.invalid("kind", "is none of the orders")
+    }
+    return try await give(kind, to: visit.call.id(), visit)
+  }
+
+  private func give(_ kind: DeviceCommand.Kind, to device: String, _ visit: Visit) async throws -> Outcome {
+    _ = try await server.createCommand(visit.asking(.fields(["kind": .string(kind.rawValue)])), visit.caller())
+    return .see("/console/devices/\(device)", .ordered)
+  }
+
+  @Sendable private func cancelOrder(_ visit: Visit) async throws -> Outcome {
+    _ = try await server.cancelCommand(visit.asking(), visit.caller())
+    return .see("/console/devices/\(try visit.call.id())", .cancelled)
+  }
+
+  @Sendable private func removeDevice(_ visit: Visit) async throws -> Outcome {
+    let abandons = visit.values.isOn("abandonWipe")
+    _ = try await server.removeDevice(visit.asking(query: abandons ? "abandonWipe=true" : ""), visit.caller())
+    return .see("/console/devices", .deviceRemoved)
+  }
+}

@@ -1,0 +1,158 @@
+internal import CofferPolicy
+internal import Foundation
+
+/// The console's words for what policy, devices and the audit call by short names.
+enum Words {
+  static func action(_ action: Action) -> (name: String, meaning: String) {
+    switch action {
+    case .view: ("View", "Read the file in an app.")
+    case .edit: ("Edit in place", "Change the file while the vault keeps it.")
+    case .openIn: ("Open in", "Give an app a copy of its own.")
+    case .share: ("Share", "Hand the file to a share extension.")
+    case .saveCopy: ("Save a copy", "Write a copy outside the vault, where Coffer protects it no longer.")
+    case .mount: ("Mount", "Show the vault as a folder that every program of the person can read.")
+    case .copyInternal: ("Copy inside", "Copy between folders of the vault. Nothing leaves it.")
+    case .import: ("Import", "Bring a file into the vault.")
+    case .print: ("Print", "Send the file to a printer.")
+    case .pasteOut: ("Paste out", "Paste text from the vault into another app.")
+    case .pasteIn: ("Paste in", "Paste text from another app into the vault.")
+    case .screenshot: ("Screenshot", "Take a picture of what is shown.")
+    }
+  }
+
+  static func actions(_ actions: [Action]) -> String {
+    actions.isEmpty ? "nothing" : actions.map { action($0).name.lowercased() }.joined(separator: ", ")
+  }
+
+  static func tier(_ tier: Tier) -> (name: String, meaning: String) {
+    switch tier {
+    case .enforced:
+      (
+        "Enforced",
+        "The app runs confined, or reads only through a key that it proved to have: it cannot pass files on."
+      )
+    case .mediated:
+      (
+        "Mediated",
+        "The device hands the file to this app alone. What the app does with it afterwards, Coffer cannot see."
+      )
+    case .filtered:
+      (
+        "Filtered",
+        "Only the app's name is known, and a name proves nothing. Such apps get nothing unless the settings allow it."
+      )
+    }
+  }
+
+  static func state(_ state: AppRecord.State) -> String {
+    switch state {
+    case .requested: "Requested"
+    case .approved: "Approved"
+    case .revoked: "Revoked"
+    }
+  }
+
+  static func role(_ role: Role) -> String {
+    switch role {
+    case .owner: "owner"
+    case .editor: "editor"
+    case .auditor: "auditor"
+    }
+  }
+
+  static func meaning(of role: Role) -> String {
+    switch role {
+    case .owner: "Everything, with administrators, tokens and keys."
+    case .editor: "Apps, rules, settings and devices."
+    case .auditor: "Reads everything but changes nothing."
+    }
+  }
+
+  static func protection(_ level: ProtectionLevel) -> String {
+    switch level {
+    case .none: "None"
+    case .untilFirstUnlock: "Until the first unlock"
+    case .completeUnlessOpen: "Complete unless open"
+    case .complete: "Complete"
+    }
+  }
+
+  static func command(_ kind: DeviceCommand.Kind) -> (name: String, meaning: String) {
+    switch kind {
+    case .lock: ("Lock", "Takes the keys from memory. The person unlocks with the passcode.")
+    case .wipe: ("Wipe", "Destroys the vault's keys. Nobody can read the files again.")
+    case .clearPasscode: ("Clear the passcode", "Lets the company's escrow key set a new passcode.")
+    case .refresh: ("Refresh", "Fetches the policy and reports.")
+    case .uploadLog: ("Upload the log", "Sends the device's log, with private values masked.")
+    }
+  }
+
+  /// Why a policy decided as it did, for a person.
+  static func rule(_ id: String) -> String {
+    switch id {
+    case "default": "nothing allows it, and what nothing allows is refused"
+    case "grace": "the time that a device may go without news is over"
+    case "content": "what the file is"
+    case let id where id.hasPrefix("settings:"): "the settings"
+    case let id where id.hasPrefix("app:"): "the app's approval"
+    case let id where id.hasPrefix("minimum-version."): "the app's oldest version"
+    default: "rule \(id)"
+    }
+  }
+
+  static func field(_ name: String) -> String {
+    switch name.prefix(while: \.isLetter) {
+    case "bundleId": "Bundle id"
+    case "teamId": "Team id"
+    case "teamKey": "Team key"
+    case "minimumVersion": "Oldest version"
+    case "expiresAt": "Ends on"
+    case "expiresIn": "Valid for"
+    case "ownerActions": "What the owner may do"
+    case "id": "Name"
+    case let name: name.prefix(1).uppercased() + name.dropFirst()
+    }
+  }
+
+  static func explanation(of problem: HTTPProblem) -> String {
+    switch problem.name {
+    case .notFound: "It does not exist, or it was removed meanwhile."
+    case .forbidden: "\(problem.detail) Your role does not include it. Ask an owner of your company."
+    case .crossSite: "The form did not come from a page of your session. Open the page again, and repeat it there."
+    case .preconditionFailed, .preconditionRequired:
+      "Somebody changed it meanwhile. This page shows it as it is now: look at it, and repeat your change."
+    case .unavailable: "The server cannot reach its store. Nothing was changed. Try again in a few seconds."
+    case .tooManyRequests: "There were too many attempts. \(problem.detail)"
+    case .internalError: "The server failed. Its log says more."
+    default: problem.detail
+    }
+  }
+
+  /// A time in UTC, as people and programs read it.
+  static func time(_ seconds: Int64) -> HTML {
+    let date = Date(timeIntervalSince1970: Double(seconds))
+    let text = date.formatted(.iso8601)
+    let shown = "\(text.prefix(10)) \(text.dropFirst(11).prefix(5)) UTC"
+    return Tag.time(.dateTime(text)) { shown }
+  }
+
+  /// How long ago something was, roughly.
+  static func ago(_ seconds: Int64, now: Int64) -> String {
+    switch now - seconds {
+    case ..<90: "just now"
+    case let age where age < 5400: "\(age / 60) minutes ago"
+    case let age where age < 129_600: "\(age / 3600) hours ago"
+    case let age: "\(age / 86_400) days ago"
+    }
+  }
+
+  /// A day as forms send it, at its end in UTC. Nil for what is none.
+  static func endOfDay(_ text: String) -> Int64? {
+    guard let date = try? Date("\(text)T23:59:59Z", strategy: .iso8601) else { return nil }
+    return Int64(date.timeIntervalSince1970)
+  }
+
+  static func day(_ seconds: Int64) -> String {
+    String(Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601).prefix(10))
+  }
+}
