@@ -171,6 +171,27 @@ import Testing
     #expect(try await harness.send(.get, "/console", headers: look).status == 303)
   }
 
+  @Test func `each company's pages hear of its own changes alone`() async throws {
+    let harness = try Harness()
+    let (company, other) = (try await harness.company(), try await harness.company("Other"))
+    func mark(_ company: Company) -> Int64 { harness.server.watchers.mark(of: company.tenant.id) }
+    var (own, foreign) = (mark(company), mark(other))
+    func expectNews(_ what: String) {
+      #expect(mark(company) > own && mark(other) == foreign, "\(what)")
+      (own, foreign) = (mark(company), mark(other))
+    }
+    _ = try await company.make("/v1/apps", Company.app())
+    expectNews("a change")
+    let device = try await company.enroll()
+    expectNews("a device that joined")
+    let token = try await device.token()
+    let report = try await harness.send(.put, "/v1/device/report", token: token, json: #"{"osVersion":"6.1"}"#)
+    #expect(report.status == 204)
+    expectNews("a report")
+    #expect(try await harness.send(.get, "/v1/apps", token: company.owner).status == 200)
+    #expect(mark(company) == own)
+  }
+
   @Test func `the entrance takes no form of another site's`() async throws {
     let harness = try Harness()
     let person = try await Person(try await harness.company())

@@ -41,7 +41,7 @@ extension Console {
       Tag.h2(.id("owner")) { "What the person with the device may do" }
       Tag.p { "This is about the person, without any app. Rules that forbid bind the person, too." }
       if visit.may(.changePolicy) {
-        form("Save", match: EntityTag(of: Response.encoded(settings))) {
+        form("Save what the person may do", match: EntityTag(of: Response.encoded(settings))) {
           form.checkboxes(
             "The person may", "ownerActions",
             Action.allCases.map { ($0.rawValue, Words.action($0).name, Words.action($0).meaning) },
@@ -67,7 +67,7 @@ extension Console {
           + "later it refuses everything until it has reached the server again."
       }
       if visit.may(.changePolicy) {
-        form("Save", match: EntityTag(of: Response.encoded(tenant.grace))) {
+        form("Save the times", match: EntityTag(of: Response.encoded(tenant.grace))) {
           form.text("Warn after, in hours", "warnAfter", "\(tenant.grace.warnAfter / 3600)", kind: .number)
           form.text(
             "Refuse everything after, in hours", "blockAfter", "\(tenant.grace.blockAfter / 3600)", kind: .number)
@@ -86,7 +86,7 @@ extension Console {
     return Tag.section(.class("panel"), .aria(.labelledby, "approvals")) {
       Tag.h2(.id("approvals")) { "Approvals" }
       if visit.may(.manageAccounts) {
-        form("Save", match: current.tag) {
+        form("Save how approvals go", match: current.tag) {
           form.checkbox(
             "An approval takes two people", "twoPeople", tenant.needsTwoApprovers,
             hint: "Two administrators have to stand behind each app: one requests or approves it, another approves it. "
