@@ -94,6 +94,10 @@ extension SQLiteTransaction {
     try first("SELECT * FROM invitation WHERE hash = ?", [Data(hash)], Self.invitation)
   }
 
+  func invitation(tenant: String, id: String) throws -> Invitation? {
+    try first("SELECT * FROM invitation WHERE tenant = ? AND id = ?", [tenant, id], Self.invitation)
+  }
+
   func invitations(tenant: String, now: Int64, after: Int64, limit: Int) throws -> [Numbered<Invitation>] {
     try all(
       """
@@ -133,6 +137,10 @@ extension SQLiteTransaction {
 
   func apiToken(hash: [UInt8]) throws -> APIToken? {
     try first("SELECT * FROM api_token WHERE hash = ?", [Data(hash)], Self.token)
+  }
+
+  func apiToken(tenant: String, id: String) throws -> APIToken? {
+    try first("SELECT * FROM api_token WHERE tenant = ? AND id = ?", [tenant, id], Self.token)
   }
 
   func apiTokens(tenant: String, after: Int64, limit: Int) throws -> [Numbered<APIToken>] {

@@ -28,6 +28,20 @@ extension SQLiteTransaction {
     return (session, person)
   }
 
+  func session(id: String) throws -> Session? {
+    try first(
+      """
+      SELECT session.*, administrator.tenant FROM session JOIN administrator ON administrator.id = session.administrator
+      WHERE session.id = ?
+      """,
+      [id]
+    ) { row in
+      Session(
+        id: id, tenant: try row.text("tenant"), administrator: try row.text("administrator"),
+        createdAt: try row.integer("created_at"), lastSeenAt: try row.integer("last_seen_at"))
+    }
+  }
+
   func noteSession(id: String, seenAt: Int64) throws {
     try change("UPDATE session SET last_seen_at = ? WHERE id = ?", [seenAt, id])
   }

@@ -145,13 +145,13 @@ enum AccessTable {
     "POST /v1/invitations": Rule(audience: .scope("accounts:write"), success: 201, givesMore: true) { _ in
       Prepared(body: #"{"email":"new@example.com","role":"auditor"}"#)
     },
-    "DELETE /v1/invitations/{id}": one("accounts:write", 204) {
+    "DELETE /v1/invitations/{id}": one("accounts:write", 204, givesMore: true) {
       try await $0.company.make("/v1/invitations", #"{"email":"new@example.com","role":"auditor"}"#)
     },
     "GET /v1/tokens": read("accounts:read"),
     "POST /v1/tokens": posting(
       "accounts:write", #"{"name":"ci","role":"owner","scopes":["accounts:write"],"expiresIn":3600}"#),
-    "DELETE /v1/tokens/{id}": one("accounts:write", 204) {
+    "DELETE /v1/tokens/{id}": one("accounts:write", 204, givesMore: true) {
       try await $0.company.make("/v1/tokens", #"{"name":"ci","role":"auditor","expiresIn":3600}"#)
     },
 

@@ -30,10 +30,16 @@ final class ManualTime: TimeSource {
 final class FaultyStore: PolicyStore {
   private let store: any PolicyStore
   private let failure = Mutex<StoreError?>(nil)
+  private let meanwhile = Mutex<(@Sendable (any PolicyStore) async throws -> Void)?>(nil)
 
   init(_ store: any PolicyStore) { self.store = store }
 
   func fail(_ error: StoreError?) { failure.withLock { $0 = error } }
+
+  /// Lets `body` happen to the store right before the next change of it.
+  func beforeNextWrite(_ body: @escaping @Sendable (any PolicyStore) async throws -> Void) {
+    meanwhile.withLock { $0 = body }
+  }
 
   func read<Value: Sendable>(_ body: @Sendable (any StoreTransaction) throws -> Value) async throws -> Value {
     if let error = failure.withLock({ $0 }) { throw error }
@@ -42,6 +48,11 @@ final class FaultyStore: PolicyStore {
 
   func write<Value: Sendable>(_ body: @Sendable (any StoreTransaction) throws -> Value) async throws -> Value {
     if let error = failure.withLock({ $0 }) { throw error }
+    let before = meanwhile.withLock { meanwhile in
+      defer { meanwhile = nil }
+      return meanwhile
+    }
+    try await before?(store)
     return try await store.write(body)
   }
 }

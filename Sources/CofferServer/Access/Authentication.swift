@@ -16,7 +16,7 @@ struct Authentication: Sendable {
     if request.headers.contains(.authorization) {
       caller = Caller(try await token(of: request))
     } else {
-      caller = Caller(try await person(of: request).administrator)
+      caller = Caller(try await person(of: request))
     }
     guard caller.permissions.contains(permission) else { throw HTTPProblem.forbidden(permission) }
     return caller

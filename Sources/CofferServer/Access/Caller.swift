@@ -1,5 +1,7 @@
 /// Somebody of a company's administration, proved by a token or a session.
 struct Caller: Sendable {
+  /// Of a person who signed in: the session's id.
+  private let session: String?
   let tenant: String
   let role: Role
   let permissions: Set<Permission>
@@ -10,13 +12,34 @@ struct Caller: Sendable {
     role = token.role
     permissions = token.permissions
     actor = .token(token.id)
+    session = nil
   }
 
-  init(_ person: Administrator) {
+  init(_ person: Administrator) { self.init(person, session: nil) }
+
+  init(_ signedIn: SignedIn) { self.init(signedIn.administrator, session: signedIn.session.id) }
+
+  private init(_ person: Administrator, session: String?) {
     tenant = person.tenant
     role = person.role
     permissions = person.role.permissions
     actor = .administrator(person.id)
+    self.session = session
+  }
+
+  /// Throws a problem with status 401 unless token, session and administrator are there in `transaction` as they were
+  /// when the caller was established: what was withdrawn since then changes nothing any more.
+  func demandPresent(in transaction: any StoreTransaction, now: Int64) throws {
+    let isPresent: Bool
+    switch actor {
+    case .token(let id):
+      isPresent = try transaction.apiToken(tenant: tenant, id: id).map { now < $0.expiresAt } ?? false
+    case .administrator(let id):
+      let isSignedIn = try session.map { try transaction.session(id: $0)?.isValid(at: now) ?? false } ?? true
+      isPresent = try isSignedIn && transaction.administrator(tenant: tenant, id: id)?.role == role
+    case .device, .operator, .server: isPresent = false
+    }
+    guard isPresent else { throw HTTPProblem.unauthorized(tokenGiven: true) }
   }
 }
 

@@ -3,7 +3,7 @@ internal import Hummingbird
 internal import NIOCore
 
 /// Runs one route. The order is the same for all: accepted types, who is calling, may they, content type, size; only
-/// then is a byte of the body looked at.
+/// then is a byte of the body looked at. Who is calling is asked again when the body is there.
 struct RouteResponder: HTTPResponder {
   typealias Context = ServerContext
 
@@ -14,28 +14,45 @@ struct RouteResponder: HTTPResponder {
     guard Negotiation.accepts(route.answer.rawValue, request.headers[values: .accept]) else {
       throw HTTPProblem(.notAcceptable, "This answers in \(route.answer.rawValue).")
     }
-    func call() async throws -> Call {
-      Call(
-        request: request, parameters: context.parameters, body: try await body(of: request), channel: context.channel,
-        address: context.address)
-    }
     switch route.access {
     case .anyone(let handler):
       try authentication.demandNotElsewhere(request)
-      return try await handler(call())
+      return try await handler(call(request, context))
     case .administration(let permission, let handler):
-      let caller = try await authentication.caller(of: request, permission: permission)
-      return try await handler(call(), caller)
-    case .person(let permission, let handler):
-      let person = try await authentication.person(of: request)
-      if let permission, !person.administrator.role.permissions.contains(permission) {
-        throw HTTPProblem.forbidden(permission)
+      let (call, caller) = try await call(request, context) {
+        try await authentication.caller(of: request, permission: permission)
       }
-      return try await handler(call(), person)
+      return try await handler(call, caller)
+    case .person(let permission, let handler):
+      let (call, person) = try await call(request, context) {
+        let person = try await authentication.person(of: request)
+        if let permission, !person.administrator.role.permissions.contains(permission) {
+          throw HTTPProblem.forbidden(permission)
+        }
+        return person
+      }
+      return try await handler(call, person)
     case .device(let handler):
-      let device = try await authentication.device(of: request)
-      return try await handler(call(), device)
+      let (call, device) = try await call(request, context) { try await authentication.device(of: request) }
+      return try await handler(call, device)
     }
+  }
+
+  private func call(_ request: Request, _ context: ServerContext) async throws -> Call {
+    Call(
+      request: request, parameters: context.parameters, body: try await body(of: request), channel: context.channel,
+      address: context.address)
+  }
+
+  /// The request with the proof of who calls. It is asked for before the body, so that nobody unknown makes the server
+  /// wait for one; and anew after it, because a body may take a minute, in which a token is withdrawn.
+  private func call<Proof>(
+    _ request: Request, _ context: ServerContext, _ authenticate: () async throws -> Proof
+  ) async throws -> (Call, Proof) {
+    let early = try await authenticate()
+    let call = try await call(request, context)
+    if case .none = route.body { return (call, early) }
+    return (call, try await authenticate())
   }
 
   private func body(of request: Request) async throws -> [UInt8] {

@@ -54,9 +54,26 @@ extension PolicyServer {
     return value
   }
 
+  /// The same for a caller, who is looked up again in the transaction: the one place where what administrators and their
+  /// tokens change meets what was withdrawn from them meanwhile.
   func commit<Value: Sendable>(
     _ caller: Caller, _ body: @Sendable (Change) throws -> Value
   ) async throws -> Value {
-    try await commit(caller.actor, in: caller.tenant, body)
+    try await commit(caller.actor, in: caller.tenant) { change in
+      try caller.demandPresent(in: change.transaction, now: change.now)
+      return try body(change)
+    }
+  }
+
+  /// Lets a device write what it tells of itself, unless it was removed meanwhile.
+  func write<Value: Sendable>(
+    _ device: Device, _ body: @Sendable (any StoreTransaction) throws -> Value
+  ) async throws -> Value {
+    try await store.write { transaction in
+      guard try transaction.device(tenant: device.tenant, id: device.id) != nil else {
+        throw HTTPProblem.unauthorized(tokenGiven: true)
+      }
+      return try body(transaction)
+    }
   }
 }

@@ -112,7 +112,7 @@ extension PolicyServer {
       costExponent: passwords.costExponent, salt: Randomness.bytes(16))
     let key = try await passwords.key(derivation, of: passphrase)
     let person = signedIn.administrator
-    let view = try await commit(.administrator(person.id), in: person.tenant) { change in
+    let view = try await commit(Caller(signedIn)) { change in
       var tenant = try found(change.transaction.tenant(id: person.tenant))
       guard tenant.rootExportedAt == nil else {
         throw HTTPProblem(.conflict, "It was exported once already; the copy of then is the copy.")

@@ -11,7 +11,7 @@ extension PolicyServer {
     let report = try call.json(DeviceReport.self)
     try report.check()
     let now = time.now().seconds
-    try await store.write { transaction in
+    try await write(device) { transaction in
       var state = try found(transaction.deviceState(tenant: device.tenant, id: device.id))
       state.report = report
       state.reportedAt = now
@@ -50,7 +50,7 @@ extension PolicyServer {
       throw HTTPProblem.invalid("entries", "are 1 to 500, with numbers from 1 and texts of at most 2048 bytes")
     }
     let now = time.now().seconds
-    let complete = try await store.write { transaction in
+    let complete = try await write(device) { transaction in
       for entry in entries {
         try transaction.insert(
           DeviceDecision(number: entry.number, entry: entry.entry, receivedAt: now), device: device.id)

@@ -55,13 +55,15 @@ extension PolicyServer {
   func signIn(
     company: String, email: String, password: SecretBytes, code: String?, address: String
   ) async throws -> (BearerToken, Session, Administrator) {
-    let account = "\(company)\0\(email.lowercased())"
+    let known = try await store.read { transaction in
+      try transaction.tenant(name: company).flatMap { try transaction.administrator(tenant: $0.id, email: email) }
+    }
+    // Counted by what the store found, so that no other spelling of an account has tries of its own. One that is not
+    // there is counted by its text as the store would compare it.
+    let account = known?.id ?? "\(company)\0\(Self.foldingASCII(email))"
     if let wait = limiter.begin(account: account, address: address, now: time.now().seconds) {
       metrics.count(.signInsLimited)
       throw HTTPProblem.tooMany(retryAfter: wait)
-    }
-    let known = try await store.read { transaction in
-      try transaction.tenant(name: company).flatMap { try transaction.administrator(tenant: $0.id, email: email) }
     }
     guard try await passwords.matches(password, known?.password), let known else { throw refusedSignIn() }
     let (secret, id) = (BearerToken(.session), UUID().uuidString.lowercased())
@@ -81,6 +83,10 @@ extension PolicyServer {
     guard let (session, person) = signedIn else { throw refusedSignIn() }
     limiter.succeeded(account: account, address: address)
     return (secret, session, person)
+  }
+
+  private static func foldingASCII(_ text: String) -> String {
+    String(decoding: text.utf8.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self)
   }
 
   private func refusedSignIn() -> HTTPProblem {
@@ -110,7 +116,7 @@ extension PolicyServer {
 
   @Sendable func signOut(_ call: Call, _ signedIn: SignedIn) async throws -> Response {
     let person = signedIn.administrator
-    try await commit(.administrator(person.id), in: person.tenant) { change in
+    try await commit(Caller(signedIn)) { change in
       try change.transaction.deleteSession(id: signedIn.session.id)
       try change.record(.signedOut, person.id)
     }
@@ -208,7 +214,7 @@ extension PolicyServer {
     _ signedIn: SignedIn, _ body: @Sendable (inout Administrator, Change) throws -> Void
   ) async throws {
     let known = signedIn.administrator
-    try await commit(.administrator(known.id), in: known.tenant) { change in
+    try await commit(Caller(signedIn)) { change in
       guard var person = try change.transaction.administrator(tenant: known.tenant, id: known.id),
         person.password.commitment == known.password.commitment
       else { throw HTTPProblem.unauthorized(tokenGiven: true) }

@@ -71,7 +71,9 @@ extension PolicyServer {
   @Sendable func revokeToken(_ call: Call, _ caller: Caller) async throws -> Response {
     let id = try call.id()
     try await commit(caller) { change in
-      guard try change.transaction.deleteAPIToken(tenant: caller.tenant, id: id) else { throw HTTPProblem.notFound }
+      let token = try found(change.transaction.apiToken(tenant: caller.tenant, id: id))
+      try Self.demandWithin(token.permissions, caller)
+      _ = try change.transaction.deleteAPIToken(tenant: caller.tenant, id: id)
       try change.record(.tokenRevoked, id)
     }
     return .plain(.noContent)

@@ -52,6 +52,8 @@ public protocol AccountTable {
   func insert(_ invitation: Invitation, hash: [UInt8], now: Int64) throws
   /// The invitation with this hash, expired or not.
   func invitation(hash: [UInt8]) throws -> Invitation?
+  /// The same by id.
+  func invitation(tenant: String, id: String) throws -> Invitation?
   /// Those that are not expired by `now`.
   func invitations(tenant: String, now: Int64, after: Int64, limit: Int) throws -> [Numbered<Invitation>]
   /// `false` when there is none. Without a tenant, a set-up link.
@@ -62,6 +64,8 @@ public protocol AccountTable {
   func insert(_ token: APIToken, hash: [UInt8]) throws
   /// The token with this hash, expired or not.
   func apiToken(hash: [UInt8]) throws -> APIToken?
+  /// The same by id.
+  func apiToken(tenant: String, id: String) throws -> APIToken?
   func apiTokens(tenant: String, after: Int64, limit: Int) throws -> [Numbered<APIToken>]
   /// `false` when there is none.
   func deleteAPIToken(tenant: String, id: String) throws -> Bool
@@ -73,6 +77,8 @@ public protocol SessionTable {
   func insert(_ session: Session, hash: [UInt8], now: Int64) throws
   /// The session with this hash, over or not, and whose it is.
   func session(hash: [UInt8]) throws -> (Session, Administrator)?
+  /// The session of this id, over or not.
+  func session(id: String) throws -> Session?
   func noteSession(id: String, seenAt: Int64) throws
   func deleteSession(id: String) throws
   func deleteSessions(administrator: String) throws
