@@ -10,21 +10,25 @@ struct SQLiteTransaction: StoreTransaction {
 
   /// Runs one statement and returns how many rows it changed.
   @discardableResult
-  func change(_ sql: StaticString, _ arguments: StatementArguments) throws -> Int {
-    try database.execute(sql: sql.description, arguments: arguments)
+  func change(_ sql: StaticString, _ arguments: StoredValues) throws -> Int {
+    try database.execute(sql: sql.description, arguments: arguments.bound())
     return database.changesCount
   }
 
   func first<Value>(
-    _ sql: StaticString, _ arguments: StatementArguments, _ decode: (StoredRow) throws -> Value
+    _ sql: StaticString, _ arguments: StoredValues, _ decode: (StoredRow) throws -> Value
   ) throws -> Value? {
-    try Row.fetchOne(database, sql: sql.description, arguments: arguments).map { try decode(StoredRow(row: $0)) }
+    try Row.fetchOne(database, sql: sql.description, arguments: arguments.bound()).map {
+      try decode(StoredRow(row: $0))
+    }
   }
 
   func all<Value>(
-    _ sql: StaticString, _ arguments: StatementArguments, _ decode: (StoredRow) throws -> Value
+    _ sql: StaticString, _ arguments: StoredValues, _ decode: (StoredRow) throws -> Value
   ) throws -> [Value] {
-    try Row.fetchAll(database, sql: sql.description, arguments: arguments).map { try decode(StoredRow(row: $0)) }
+    try Row.fetchAll(database, sql: sql.description, arguments: arguments.bound()).map {
+      try decode(StoredRow(row: $0))
+    }
   }
 
   static func json(_ value: some Encodable) throws -> String {

@@ -3,6 +3,8 @@ internal import Synchronization
 
 /// Slows guessing down: so many attempts for an account, and so many from an address, in each quarter of an hour.
 ///
+/// The addresses of this machine have no limit of their own: behind a proxy they stand for everybody.
+///
 /// Attempts count from their beginning, so that many at once are no way around it. Accounts that do not exist are
 /// counted like those that do. Memory is bounded: when a table is full, the entry with the fewest attempts goes.
 final class SignInLimiter: Sendable {
@@ -62,26 +64,33 @@ final class SignInLimiter: Sendable {
 
   /// Counts an attempt. Returns how many seconds the caller has to wait instead, or nil when it may go on.
   func begin(account: String?, address: String, now: Int64) -> Int64? {
-    let (account, address) = (account.map(Self.key), Self.key(Self.network(of: address)))
+    let (account, address) = (account.map(Self.key), Self.source(of: address))
     return tables.withLock { tables in
-      let waits = [account.flatMap { tables.accounts.wait($0, now) }, tables.addresses.wait(address, now)]
+      let waits = [
+        account.flatMap { tables.accounts.wait($0, now) }, address.flatMap { tables.addresses.wait($0, now) },
+      ]
       if let wait = waits.compactMap(\.self).max() { return wait }
       if let account { tables.accounts.count(account, now) }
-      tables.addresses.count(address, now)
+      if let address { tables.addresses.count(address, now) }
       return nil
     }
   }
 
   /// An attempt that was right: the account's count starts anew, and the address gets this attempt back.
   func succeeded(account: String?, address: String) {
-    let (account, address) = (account.map(Self.key), Self.key(Self.network(of: address)))
+    let (account, address) = (account.map(Self.key), Self.source(of: address))
     tables.withLock { tables in
       if let account { tables.accounts.entries[account] = nil }
-      tables.addresses.giveBack(address)
+      if let address { tables.addresses.giveBack(address) }
     }
   }
 
   var entryCount: Int { tables.withLock { $0.accounts.entries.count + $0.addresses.entries.count } }
+
+  /// What attempts from `address` are counted under; nil when they are not.
+  private static func source(of address: String) -> [UInt8]? {
+    LoopbackAddress.isLoopback(address) ? nil : key(network(of: address))
+  }
 
   /// Of fixed size, whatever somebody typed.
   private static func key(_ text: String) -> [UInt8] { Digest.sha256(text.utf8) }

@@ -32,13 +32,34 @@ struct Call: Sendable {
     return values.first
   }
 
-  /// The body as JSON. Its depth is bounded by the parser, its size by the route.
+  /// The body as JSON. Its depth is bounded by the parser, its size by the route. No text in it has a NUL: what reads
+  /// text to its first NUL would take it for another.
   func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
+    guard !Self.hasNUL(body) else {
+      throw HTTPProblem(.malformedRequest, "The body is not JSON in UTF-8, or has a text with a NUL character.")
+    }
     do {
       return try JSONDecoder().decode(type, from: Data(body))
     } catch let error as DecodingError {
       throw HTTPProblem(error)
     }
+  }
+
+  /// Whether there is a NUL in JSON, as it is or escaped. In UTF-16 or UTF-32 there always is.
+  private static func hasNUL(_ json: [UInt8]) -> Bool {
+    let escape = Array("u0000".utf8)
+    var index = 0
+    while index < json.count {
+      if json[index] == 0 { return true }
+      guard json[index] == UInt8(ascii: "\\") else {
+        index += 1
+        continue
+      }
+      if json[(index + 1)...].starts(with: escape) { return true }
+      // The backslash and what it escapes, which may be another one.
+      index += 2
+    }
+    return false
   }
 
   /// The body as a JSON object that has no field beyond `type`'s.
