@@ -42,6 +42,27 @@ extension SQLiteTransaction {
       [tenant, device, now], Self.command)
   }
 
+  func hasUnansweredCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool {
+    try first(
+      "SELECT number FROM command WHERE tenant = ? AND device = ? AND state = 'pending' AND kind = ? LIMIT 1",
+      [tenant, device, kind.rawValue]
+    ) { _ in true } ?? false
+  }
+
+  func pendingCommands(tenant: String, now: Int64) throws -> [CommandRecord] {
+    try all(
+      "SELECT * FROM command WHERE tenant = ? AND state = 'pending' AND expires_at >= ? ORDER BY number",
+      [tenant, now],
+      Self.command)
+  }
+
+  func replaceDocument(of command: DeviceCommand, by document: String) throws -> Int64 {
+    try change(
+      "UPDATE command SET document = ?, number = (SELECT max(number) + 1 FROM command) WHERE tenant = ? AND id = ?",
+      [document, command.tenant, command.id])
+    return try lastCommandNumber(tenant: command.tenant, device: command.audience)
+  }
+
   func lastCommandNumber(tenant: String, device: String) throws -> Int64 {
     try first(
       "SELECT number FROM command WHERE tenant = ? AND device = ? ORDER BY number DESC LIMIT 1", [tenant, device]

@@ -1,3 +1,4 @@
+internal import CofferCrypto
 internal import CofferSystem
 internal import HTTPTypes
 internal import Hummingbird
@@ -37,6 +38,11 @@ struct ProblemMiddleware: RouterMiddleware {
     switch error {
     case let problem as HTTPProblem: return problem
     case let error as StoreError:
+      metrics.count(.storeFailures)
+      log.error("\(public: error)")
+      return .unavailable
+    case let error as CryptoError:
+      // What the store holds sealed does not open: the store is not what it was.
       metrics.count(.storeFailures)
       log.error("\(public: error)")
       return .unavailable

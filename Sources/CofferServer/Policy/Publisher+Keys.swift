@@ -8,6 +8,8 @@ extension Publisher {
   /// A new signing key in a new epoch: what the old one signs is refused by every device that has seen the new keyset,
   /// however far it ran ahead.
   func rotated(_ tenant: Tenant) throws -> TenantKeys {
+    // Devices take no number beyond this one either.
+    guard tenant.keys.epoch < Int64.max else { throw StoreError.damaged("key_epoch") }
     let signing = SigningKey()
     let keys = TenantKeys(
       root: tenant.keys.root, sealedRoot: tenant.keys.sealedRoot, signing: signing.verifyingKey,
@@ -18,12 +20,12 @@ extension Publisher {
 
   static let delegationLifetime: Int64 = 366 * 86_400
 
-  /// The delegation for `use` that holds for at least another command's life.
+  /// The delegation for `use` that holds for at least the longest life of another command.
   func delegation(_ use: Delegation.Use, of tenant: Tenant) -> (stored: StoredDelegation, signed: SignedDelegation)? {
     tenant.delegations.compactMap { stored in
       (try? SignedDelegation(verifying: stored.document, root: tenant.keys.root, tenant: tenant.id))
         .map { (stored, $0) }
-    }.first { $0.1.delegation.use == use && $0.1.delegation.notAfter > now + DeviceCommands.lifetime }
+    }.first { $0.1.delegation.use == use && $0.1.delegation.notAfter > now + DeviceCommands.lifetimes.upperBound }
   }
 
   /// Lets the root sign a delegation, in place of one for the same use. Without `key`, for a new key that the server
@@ -54,6 +56,20 @@ extension Publisher {
   /// Signs an order: a wipe with the delegated key, anything else with the company's own.
   func signed(_ command: DeviceCommand, of tenant: Tenant) throws -> String {
     try SignedCommand(issuing: command, key: commandKey(for: command.kind, of: tenant)).document.text
+  }
+
+  /// Signs the orders that wait with the keys that `tenant` has now. Those of before are in no document any more, so that
+  /// a device that was away would refuse what they signed: a wipe would be lost, and shown as pending. Each is as new to
+  /// its device, under its old id.
+  func signOrdersAnew(of tenant: Tenant, in change: Change) throws {
+    for record in try change.transaction.pendingCommands(tenant: tenant.id, now: change.now) {
+      // Without its key an order waits for the next one.
+      if record.command.kind == .wipe && delegation(.wipe, of: tenant) == nil { continue }
+      let document = try signed(record.command, of: tenant)
+      guard document != record.document else { continue }
+      let number = try change.transaction.replaceDocument(of: record.command, by: document)
+      change.commands.append((record.command.audience, number))
+    }
   }
 
   private func commandKey(for kind: DeviceCommand.Kind, of tenant: Tenant) throws -> SigningKey {

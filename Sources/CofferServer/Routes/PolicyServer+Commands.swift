@@ -9,7 +9,7 @@ enum DeviceCommands {
   /// How long an order waits for its device, in seconds, unless said otherwise.
   static let lifetime: Int64 = 30 * 86_400
   static let lifetimes: ClosedRange<Int64> = 60...90 * 86_400
-  /// For one device.
+  /// For one device, of each kind: no number of small orders keeps a wipe from it.
   static let maximumPending = 50
 }
 
@@ -73,12 +73,13 @@ extension PolicyServer {
       var tenant = try found(transaction.tenant(id: caller.tenant))
       _ = try found(transaction.device(tenant: caller.tenant, id: device))
       let pending = try transaction.pendingCommands(tenant: caller.tenant, device: device, now: change.now)
-      guard pending.count < DeviceCommands.maximumPending else {
-        throw HTTPProblem(.conflict, "Too many orders wait for this device.")
+      guard pending.count(where: { $0.command.kind == body.kind }) < DeviceCommands.maximumPending else {
+        throw HTTPProblem(.conflict, "Too many orders of this kind wait for this device.")
       }
       if body.kind == .wipe, publisher.delegation(.wipe, of: tenant) == nil {
         tenant = try publisher.delegating(.wipe, key: nil, for: tenant).0
         try transaction.update(tenant)
+        try publisher.signOrdersAnew(of: tenant, in: change)
         try change.record(.keyDelegated, nil, ["use": Delegation.Use.wipe.rawValue])
       }
       let command = DeviceCommand(

@@ -76,17 +76,18 @@ extension PolicyServer {
   }
 
   /// Withdraws a device's access: its tokens are unknown from now on, and it gets no other. While a wipe waits for it,
-  /// that has to be said: a device that cannot sign in fetches no order.
+  /// that has to be said: a device that cannot sign in fetches no order. So has it when the time of the wipe is over
+  /// without an answer: nobody knows that what was to be wiped is gone.
   @Sendable func removeDevice(_ call: Call, _ caller: Caller) async throws -> Response {
     let id = try call.id()
     let abandonsWipe = try call.query("abandonWipe") == "true"
     try await commit(caller) { change in
       let transaction = change.transaction
       _ = try found(transaction.device(tenant: caller.tenant, id: id))
-      let pending = try transaction.pendingCommands(tenant: caller.tenant, device: id, now: change.now)
-      let isWipePending = pending.contains { $0.command.kind == .wipe }
+      let isWipePending = try transaction.hasUnansweredCommand(.wipe, tenant: caller.tenant, device: id)
       guard !isWipePending || abandonsWipe else {
-        throw HTTPProblem(.conflict, "A wipe waits for this device. Remove it with ?abandonWipe=true to give that up.")
+        throw HTTPProblem(
+          .conflict, "A wipe of this device was not answered. Remove it with ?abandonWipe=true to give that up.")
       }
       _ = try transaction.deleteDevice(tenant: caller.tenant, id: id)
       change.removedDevices.append(id)

@@ -48,6 +48,7 @@ extension PolicyServer {
       try call.requireMatch(KeysView(tenant).tag)
       tenant.keys = try publisher.rotated(tenant)
       try change.transaction.update(tenant)
+      try publisher.signOrdersAnew(of: tenant, in: change)
       change.isPolicyChanged = true
       try change.record(.keysRotated, nil, ["keyEpoch": "\(tenant.keys.epoch)"])
       return tenant
@@ -77,6 +78,7 @@ extension PolicyServer {
       try call.requireMatch(KeysView(old).tag)
       let (tenant, signed) = try publisher.delegating(body.use, key: body.key, for: old)
       try change.transaction.update(tenant)
+      try publisher.signOrdersAnew(of: tenant, in: change)
       try change.record(.keyDelegated, nil, ["use": body.use.rawValue, "key": signed.delegation.key])
       return tenant
     }

@@ -197,6 +197,12 @@ public protocol CommandTable {
   func commands(tenant: String, device: String, after: Int64, limit: Int) throws -> [Numbered<CommandRecord>]
   /// Those that wait to be carried out.
   func pendingCommands(tenant: String, device: String, now: Int64) throws -> [CommandRecord]
+  /// Whether the device has been ordered this without an answer, also when the order's time is over by now.
+  func hasUnansweredCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool
+  /// Those that wait, of all devices of a company.
+  func pendingCommands(tenant: String, now: Int64) throws -> [CommandRecord]
+  /// Writes another signed form of a command that exists, and returns its new number.
+  func replaceDocument(of command: DeviceCommand, by document: String) throws -> Int64
   /// 0 when there was none.
   func lastCommandNumber(tenant: String, device: String) throws -> Int64
 }
