@@ -47,9 +47,12 @@ public struct VerifyingKey: Hashable, Sendable {
 
   init(valid bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Throws `CryptoError.invalid` unless `bytes` are 32 bytes that the library accepts as a key.
+  /// Throws `CryptoError.invalid` unless `bytes` are 32 bytes that the library accepts as a key, and stand for no point of
+  /// small order.
   public init(bytes: [UInt8]) throws(CryptoError) {
-    guard bytes.count == Self.byteCount, (try? Curve25519.Signing.PublicKey(rawRepresentation: bytes)) != nil else {
+    guard bytes.count == Self.byteCount, !SmallOrderPoint.isEncoded(by: bytes),
+      (try? Curve25519.Signing.PublicKey(rawRepresentation: bytes)) != nil
+    else {
       throw .invalid("public key")
     }
     self.bytes = bytes

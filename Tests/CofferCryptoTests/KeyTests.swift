@@ -21,6 +21,24 @@ import Testing
     }
   }
 
+  /// The points of orders 1, 2, 4 and 8, with either sign, and in the forms that add p to the coordinate.
+  @Test(arguments: [
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  ])
+  func `a point of small order is no public key`(text: String) throws {
+    var bytes = try #require([UInt8](hexadecimal: text))
+    for sign in [UInt8(0), 0x80] {
+      bytes[31] = bytes[31] & 0x7f | sign
+      #expect(throws: CryptoError.invalid("public key")) { try VerifyingKey(bytes: bytes) }
+    }
+  }
+
   /// RFC 3394, section 4.6: 256 bits of key data with a 256-bit key.
   @Test func `wrapping gives the bytes of RFC 3394`() throws {
     func key(_ text: String) throws -> SecretKey {
