@@ -214,4 +214,35 @@ import Testing
     try await task.value
     #expect(harness.server.events.count == 0)
   }
+
+  @Test func `a device that is removed while its stream begins gets none`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let device = try await company.enroll()
+    let headers: HTTPFields = [.authorization: "Bearer \(try await device.token())"]
+    let response = try await harness.respond(.get, "/v1/device/events", headers: headers, body: .init(buffer: .init()))
+    let path = "/v1/devices/\(device.enrollment.deviceId)"
+    #expect(try await harness.send(.delete, path, token: company.owner).status == 204)
+    let reader = Reader()
+    await #expect(throws: HTTPProblem.self) { try await response.body.write(reader) }
+    #expect(reader.text.isEmpty && harness.server.events.count == 0)
+  }
+
+  @Test(arguments: [true, false])
+  func `a stream ends with the device or the token that it was opened by`(isRemoved: Bool) async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let device = try await company.enroll()
+    let (reader, task) = try await Self.open(device, lastEventID: "1.0")
+    if isRemoved {
+      // By another process: nothing here hears of it.
+      let id = device.enrollment.deviceId
+      _ = try await harness.store.write { try $0.deleteDevice(tenant: company.tenant.id, id: id) }
+    } else {
+      harness.time.advance(PolicyServer.deviceTokenLifetime)
+    }
+    for _ in 0..<EventHub.heartbeat { harness.server.events.tick() }
+    try await task.value
+    #expect(!reader.text.contains("\n:\n"))
+  }
 }

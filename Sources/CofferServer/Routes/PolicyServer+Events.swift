@@ -17,7 +17,7 @@ extension PolicyServer {
     let body = ResponseBody { writer in
       guard events.add(subscriber) else { return try await writer.finish(nil) }
       defer { events.remove(subscriber) }
-      // After it was added: whatever is committed from now on wakes it, and the rest is in the store.
+      // After it was added: whatever is committed from now on wakes it or ends it, and the rest is in the store.
       subscriber.start(at: try await position(of: device))
       var text = "retry: 2000\n\n"
       while true {
@@ -28,7 +28,10 @@ extension PolicyServer {
         case .moved(let position):
           let data = #"{"command":\#(position.command),"revision":\#(position.revision)}"#
           text = "id: \(position)\nevent: change\ndata: \(data)\n\n"
-        case .heartbeat: text = ":\n\n"
+        case .heartbeat:
+          // A removal by another process of this machine wakes nobody, and a token ends by itself.
+          guard try await isKnown(call.request) else { return try await writer.finish(nil) }
+          text = ":\n\n"
         case .ended: return try await writer.finish(nil)
         }
       }
@@ -40,8 +43,22 @@ extension PolicyServer {
       ], body: body)
   }
 
+  /// Whether the request's token still is one of a device.
+  private func isKnown(_ request: Request) async throws -> Bool {
+    do {
+      _ = try await Authentication(store: store, time: time, site: site).device(of: request)
+      return true
+    } catch is HTTPProblem {
+      return false
+    }
+  }
+
+  /// Throws when the device is none any more.
   private func position(of device: Device) async throws -> EventPosition {
     try await store.read { transaction in
+      guard try transaction.device(tenant: device.tenant, id: device.id) != nil else {
+        throw HTTPProblem.unauthorized(tokenGiven: true)
+      }
       let revision = try found(transaction.currentRevision(tenant: device.tenant))
       return EventPosition(
         revision: revision.number, command: try transaction.lastCommandNumber(tenant: device.tenant, device: device.id))
