@@ -83,10 +83,13 @@ extension SQLiteTransaction {
   func insert(_ invitation: Invitation, hash: [UInt8], now: Int64) throws {
     try change("DELETE FROM invitation WHERE expires_at <= ?", [now])
     try change(
-      "INSERT INTO invitation (hash, id, tenant, email, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      """
+      INSERT INTO invitation (hash, id, tenant, email, role, created_at, expires_at, created_by)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      """,
       [
         Data(hash), invitation.id, invitation.tenant, invitation.email, invitation.role.rawValue,
-        invitation.createdAt, invitation.expiresAt,
+        invitation.createdAt, invitation.expiresAt, invitation.createdBy,
       ])
   }
 
@@ -108,6 +111,10 @@ extension SQLiteTransaction {
     ) { (number: try $0.integer("number"), value: try Self.invitation($0)) }
   }
 
+  func invitations(tenant: String, createdBy: String) throws -> [Invitation] {
+    try all("SELECT * FROM invitation WHERE tenant = ? AND created_by = ?", [tenant, createdBy], Self.invitation)
+  }
+
   func deleteInvitation(tenant: String?, id: String) throws -> Bool {
     // IS compares NULL, too.
     try change("DELETE FROM invitation WHERE tenant IS ? AND id = ?", [tenant, id]) == 1
@@ -118,7 +125,8 @@ extension SQLiteTransaction {
   private static func invitation(_ row: StoredRow) throws -> Invitation {
     Invitation(
       id: try row.text("id"), tenant: try row.optionalText("tenant"), email: try row.optionalText("email"),
-      role: try row.role(), createdAt: try row.integer("created_at"), expiresAt: try row.integer("expires_at"))
+      role: try row.role(), createdAt: try row.integer("created_at"), expiresAt: try row.integer("expires_at"),
+      createdBy: try row.optionalText("created_by"))
   }
 }
 
@@ -126,12 +134,13 @@ extension SQLiteTransaction {
   func insert(_ token: APIToken, hash: [UInt8]) throws {
     try change(
       """
-      INSERT INTO api_token (hash, id, tenant, role, name, scopes, created_at, expires_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO api_token (hash, id, tenant, role, name, scopes, created_at, expires_at, created_by)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
       """,
       [
         Data(hash), token.id, token.tenant, token.role.rawValue, token.name,
         try token.scopes.map { try Self.json($0.map(\.rawValue).sorted()) }, token.createdAt, token.expiresAt,
+        token.createdBy,
       ])
   }
 
@@ -150,6 +159,10 @@ extension SQLiteTransaction {
     ) { (number: try $0.integer("number"), value: try Self.token($0)) }
   }
 
+  func apiTokens(tenant: String, createdBy: String) throws -> [APIToken] {
+    try all("SELECT * FROM api_token WHERE tenant = ? AND created_by = ?", [tenant, createdBy], Self.token)
+  }
+
   func deleteAPIToken(tenant: String, id: String) throws -> Bool {
     try change("DELETE FROM api_token WHERE tenant = ? AND id = ?", [tenant, id]) == 1
   }
@@ -158,7 +171,8 @@ extension SQLiteTransaction {
     let scopes = try row.optionalText("scopes").map { _ in try row.json(Set<Permission>.self, "scopes") }
     return APIToken(
       id: try row.text("id"), tenant: try row.text("tenant"), role: try row.role(), name: try row.text("name"),
-      scopes: scopes, createdAt: try row.integer("created_at"), expiresAt: try row.integer("expires_at"))
+      scopes: scopes, createdAt: try row.integer("created_at"), expiresAt: try row.integer("expires_at"),
+      createdBy: try row.optionalText("created_by"))
   }
 }
 

@@ -7,8 +7,10 @@ internal import GRDB
 extension SQLiteTransaction {
   func insert(_ enrollment: Enrollment, hash: [UInt8]) throws {
     try change(
-      "INSERT INTO enrollment (hash, id, tenant, created_at, expires_at) VALUES (?, ?, ?, ?, ?)",
-      [Data(hash), enrollment.id, enrollment.tenant, enrollment.createdAt, enrollment.expiresAt])
+      "INSERT INTO enrollment (hash, id, tenant, created_at, expires_at, created_by) VALUES (?, ?, ?, ?, ?, ?)",
+      [
+        Data(hash), enrollment.id, enrollment.tenant, enrollment.createdAt, enrollment.expiresAt, enrollment.createdBy,
+      ])
   }
 
   func unusedEnrollment(hash: [UInt8]) throws -> Enrollment? {
@@ -78,6 +80,11 @@ extension SQLiteTransaction {
     ) { (number: try $0.integer("number"), value: try Self.enrollment($0)) }
   }
 
+  func unusedEnrollments(tenant: String, createdBy: String) throws -> [Enrollment] {
+    try all(
+      "SELECT * FROM enrollment WHERE tenant = ? AND used = 0 AND created_by = ?", [tenant, createdBy], Self.enrollment)
+  }
+
   func deleteUnusedEnrollment(tenant: String, id: String) throws -> Bool {
     try change("DELETE FROM enrollment WHERE tenant = ? AND id = ? AND used = 0", [tenant, id]) == 1
   }
@@ -111,7 +118,7 @@ extension SQLiteTransaction {
   private static func enrollment(_ row: StoredRow) throws -> Enrollment {
     Enrollment(
       id: try row.text("id"), tenant: try row.text("tenant"), createdAt: try row.integer("created_at"),
-      expiresAt: try row.integer("expires_at"))
+      expiresAt: try row.integer("expires_at"), createdBy: try row.optionalText("created_by"))
   }
 
   private static func device(_ row: StoredRow) throws -> Device {

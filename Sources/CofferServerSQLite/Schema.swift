@@ -18,6 +18,7 @@ enum Schema {
     var migrator = DatabaseMigrator()
     migrator.registerMigration("1") { try $0.execute(sql: first) }
     migrator.registerMigration("2") { try $0.execute(sql: second) }
+    migrator.registerMigration("3") { try $0.execute(sql: third) }
     return migrator
   }
 

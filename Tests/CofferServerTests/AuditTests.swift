@@ -140,7 +140,10 @@ import Testing
   @Test func `no statement changes or shortens it`() async throws {
     let company = try await Self.company()
     let queue = try DatabaseQueue(path: company.harness.directory.database)
-    for sql in ["UPDATE audit SET entry = x'00'", "DELETE FROM audit", "UPDATE audit SET number = number + 1"] {
+    for sql in [
+      "UPDATE audit SET entry = x'00'", "DELETE FROM audit", "UPDATE audit SET number = number + 1",
+      "INSERT OR REPLACE INTO audit SELECT tenant, number, x'00', hash FROM audit WHERE number = 1",
+    ] {
       await #expect(throws: (any Error).self) { try await queue.write { try $0.execute(sql: sql) } }
     }
     #expect(Self.fault(try await Self.export(company)) == nil)

@@ -97,4 +97,30 @@ import Testing
     try await Self.verify(store)
     try store.close()
   }
+
+  @Test func `who made what is taken from the audit`() async throws {
+    let folder = try TemporaryFolder()
+    let directory = try DataDirectory(folder("data"), creating: true)
+    try Self.makeFirst(directory)
+    let queue = try DatabaseQueue(path: directory.database)
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("1") { try $0.execute(sql: Schema.first) }
+    migrator.registerMigration("2") { try $0.execute(sql: Schema.second) }
+    try migrator.migrate(queue)
+    let entry = AuditEntry(
+      number: 1, time: 1, tenant: "t", actor: .administrator("p"), action: .tokenCreated, subject: "token",
+      details: [:])
+    try await queue.write { database in
+      try database.execute(
+        sql: "INSERT INTO audit VALUES ('t', 1, ?, x'00')", arguments: [Data(entry.canonical)])
+      try database.execute(sql: "INSERT INTO invitation VALUES (x'09', 'i', 't', 'c@d', 'owner', 1, 9)")
+    }
+    try queue.close()
+    let store = try SQLitePolicyStore(directory)
+    let token = try await store.read { try $0.apiToken(tenant: "t", id: "token") }
+    let invitation = try await store.read { try $0.invitation(tenant: "t", id: "i") }
+    #expect(token?.createdBy == "administrator:p")
+    #expect(invitation?.role == .owner && invitation?.createdBy == nil)
+    try store.close()
+  }
 }

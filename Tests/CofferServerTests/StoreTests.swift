@@ -113,7 +113,8 @@ import Testing
     let company = try await harness.company()
     await #expect(throws: Stop.self) {
       try await harness.store.write { transaction in
-        let token = APIToken(id: "x", tenant: company.tenant.id, role: .owner, createdAt: 0, expiresAt: .max)
+        let token = APIToken(
+          id: "x", tenant: company.tenant.id, role: .owner, createdAt: 0, expiresAt: .max, createdBy: nil)
         try transaction.insert(token, hash: [1])
         throw Stop()
       }
@@ -133,7 +134,7 @@ import Testing
     let harness = try Harness()
     await #expect(throws: StoreError.self) {
       try await harness.store.write { transaction in
-        let token = APIToken(id: "x", tenant: "nobody", role: .owner, createdAt: 0, expiresAt: .max)
+        let token = APIToken(id: "x", tenant: "nobody", role: .owner, createdAt: 0, expiresAt: .max, createdBy: nil)
         try transaction.insert(token, hash: [1])
       }
     }

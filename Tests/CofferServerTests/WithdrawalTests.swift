@@ -109,7 +109,6 @@ import Testing
   }
 
   @Test func `nobody withdraws what reaches beyond the own permissions`() async throws {
-    struct Made: Decodable { let id: String }
     let harness = try Harness()
     let company = try await harness.company()
     let narrow = try await harness.administration.createToken(
@@ -121,5 +120,89 @@ import Testing
       #expect(try await harness.send(.delete, path, token: narrow).status == 403)
       #expect(try await harness.send(.delete, path, token: company.owner).status == 204)
     }
+  }
+
+  private struct Made: Decodable {
+    let id: String
+    var token: String?
+    var link: String?
+    var code: String?
+  }
+
+  private static func make(
+    _ company: Company, _ path: String, _ json: String, headers: HTTPFields
+  ) async throws -> Made {
+    let reply = try await company.harness.send(.post, path, headers: headers, json: json)
+    #expect(reply.status == 201)
+    return try reply.json()
+  }
+
+  /// Makes a token, with that another, and with that an invitation and a code.
+  private static func makeChain(_ company: Company, by headers: HTTPFields) async throws -> [Made] {
+    let token = #"{"name":"n","role":"owner","expiresIn":3600}"#
+    let first = try await make(company, "/v1/tokens", token, headers: headers)
+    let second = try await make(company, "/v1/tokens", token, headers: bearer(first.token ?? ""))
+    let by = bearer(second.token ?? "")
+    let editing = #"{"name":"n","role":"editor","expiresIn":3600}"#
+    let invitation = #"{"email":"again@example.com","role":"owner"}"#
+    return [
+      first, second, try await make(company, "/v1/invitations", invitation, headers: by),
+      try await make(company, "/v1/enrollments", "{}", headers: by),
+      try await make(company, "/v1/tokens", editing, headers: by),
+    ]
+  }
+
+  /// What of the chain still does something: the tokens, the link, the code, the editor's token.
+  private static func working(_ chain: [Made], _ company: Company) async throws -> [Bool] {
+    let harness = company.harness
+    func works(_ token: String?) async throws -> Bool {
+      try await harness.send(.get, "/items", token: token).status == 200
+    }
+    let setUp = #"{"token":"\#(chain[2].link?.split(separator: "#").last ?? "")","password":"a password of mine"}"#
+    let code = try #require(chain[3].code.flatMap { EnrollmentCode($0) })
+    return [
+      try await works(chain[0].token), try await works(chain[1].token),
+      try await harness.send(.post, "/v1/setup", json: setUp).status == 201,
+      try await harness.send(.post, "/v1/enroll", json: Company.enrollment(code.secret)).status == 201,
+      try await works(chain[4].token),
+    ]
+  }
+
+  @Test(arguments: ["removed", "editor", "auditor", "token"])
+  func `what somebody gave goes with the power to give it`(end: String) async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let person = try await Person(company)
+    let chain = try await Self.makeChain(company, by: person.headers)
+    let other = try await Self.makeChain(company, by: (try await Person(company)).headers)
+    let path = end == "token" ? "/v1/tokens/\(chain[0].id)" : "/v1/administrators/\(person.administrator.id)"
+    let headers: HTTPFields = end == "token" ? [:] : [.ifMatch: try await company.tag(path)]
+    let reply =
+      ["removed", "token"].contains(end)
+      ? try await harness.send(.delete, path, token: company.owner, headers: headers)
+      : try await harness.send(.put, path, token: company.owner, headers: headers, json: #"{"role":"\#(end)"}"#)
+    #expect([200, 204].contains(reply.status))
+    let isEditor = end == "editor"
+    #expect(try await Self.working(chain, company) == [false, false, false, isEditor, isEditor])
+    #expect(try await Self.working(other, company) == [true, true, true, true, true])
+    let actions = try await company.auditEntries().map(\.action)
+    #expect(actions.contains("invitation.revoked") && actions.contains("token.revoked"))
+  }
+
+  @Test func `an invitation is accepted only while its maker may still give the role`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let person = try await Person(company)
+    let invitation = #"{"email":"again@example.com","role":"owner"}"#
+    let made = try await Self.make(company, "/v1/invitations", invitation, headers: person.headers)
+    // As if the demotion had not found it.
+    try await harness.store.write { transaction in
+      var known = try #require(
+        try transaction.administrator(tenant: company.tenant.id, id: person.administrator.id))
+      known.role = .editor
+      try transaction.update(known)
+    }
+    let setUp = #"{"token":"\#(made.link?.split(separator: "#").last ?? "")","password":"a password of mine"}"#
+    #expect(try await harness.send(.post, "/v1/setup", json: setUp).status == 404)
   }
 }

@@ -60,6 +60,19 @@ public enum Actor: Hashable, Sendable, CustomStringConvertible {
   /// The server itself, such as when an approval expires.
   case server
 
+  /// From ``description``; nil for any other text.
+  public init?(_ text: String) {
+    let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
+    switch (parts.first, parts.count) {
+    case ("administrator", 2): self = .administrator(parts[1])
+    case ("token", 2): self = .token(parts[1])
+    case ("device", 2): self = .device(parts[1])
+    case ("operator", 1): self = .operator
+    case ("server", 1): self = .server
+    default: return nil
+    }
+  }
+
   public var description: String {
     switch self {
     case .administrator(let id): "administrator:\(id)"

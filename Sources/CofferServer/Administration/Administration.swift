@@ -55,7 +55,7 @@ public struct Administration: Sendable {
     let token = try await store.write { transaction in
       let token = APIToken(
         id: id, tenant: try Self.find(tenant, in: transaction).id, role: role, name: name, scopes: scopes,
-        createdAt: now, expiresAt: now + lifetime)
+        createdAt: now, expiresAt: now + lifetime, createdBy: Actor.operator.description)
       try transaction.insert(token, hash: secret.hash)
       try record(.tokenCreated, by: .operator, token.tenant, id, ["role": role.rawValue], in: transaction)
       return token
@@ -82,7 +82,8 @@ public struct Administration: Sendable {
     for tenant: Tenant, lifetime: Int64, by actor: Actor, in transaction: any StoreTransaction
   ) throws -> (code: EnrollmentCode, enrollment: Enrollment) {
     let now = now
-    let enrollment = Enrollment(id: Self.newID(), tenant: tenant.id, createdAt: now, expiresAt: now + lifetime)
+    let enrollment = Enrollment(
+      id: Self.newID(), tenant: tenant.id, createdAt: now, expiresAt: now + lifetime, createdBy: actor.description)
     let code = EnrollmentCode(
       secret: Randomness.bytes(EnrollmentCode.secretByteCount), fingerprint: tenant.keys.root.fingerprint)
     try transaction.insert(enrollment, hash: Digest.sha256(code.secret.utf8))
@@ -98,7 +99,8 @@ public struct Administration: Sendable {
       guard try !transaction.hasAdministrators() else { return false }
       try transaction.deleteSetUpLinks()
       let invitation = Invitation(
-        id: id, tenant: nil, email: nil, role: .owner, createdAt: now, expiresAt: now + Self.setUpLifetime)
+        id: id, tenant: nil, email: nil, role: .owner, createdAt: now, expiresAt: now + Self.setUpLifetime,
+        createdBy: Actor.operator.description)
       try transaction.insert(invitation, hash: secret.hash, now: now)
       return true
     }
@@ -118,7 +120,9 @@ public struct Administration: Sendable {
       else { return nil }
       let tenant: Tenant
       if let id = invitation.tenant {
-        guard let known = try transaction.tenant(id: id) else { return nil }
+        guard let known = try transaction.tenant(id: id), try isStillGiven(invitation, by: id, in: transaction) else {
+          return nil
+        }
         tenant = known
       } else {
         guard let founded, try !transaction.hasAdministrators() else { return nil }
@@ -130,6 +134,21 @@ public struct Administration: Sendable {
         email: address, role: invitation.role, password: password, to: tenant.id, by: .server, in: transaction)
       return (person, tenant)
     }
+  }
+
+  /// Whether who made the invitation may still give its role.
+  private func isStillGiven(
+    _ invitation: Invitation, by tenant: String, in transaction: any StoreTransaction
+  ) throws -> Bool {
+    guard let maker = invitation.createdBy.flatMap(Actor.init) else { return false }
+    let permissions: Set<Permission>? =
+      switch maker {
+      case .administrator(let id): try transaction.administrator(tenant: tenant, id: id)?.role.permissions
+      case .token(let id): try transaction.apiToken(tenant: tenant, id: id)?.permissions
+      case .operator: Role.owner.permissions
+      case .device, .server: nil
+      }
+    return permissions?.isSuperset(of: invitation.role.permissions) ?? false
   }
 
   static let tokenLifetimes: ClosedRange<Int64> = 60...366 * 86_400

@@ -11,10 +11,12 @@ public struct APIToken: Sendable {
   public let createdAt: Int64
   /// Seconds since 1970; from then on the token is unknown.
   public let expiresAt: Int64
+  /// ``Actor``; absent when the store does not say.
+  public let createdBy: String?
 
   public init(
     id: String, tenant: String, role: Role, name: String = "", scopes: Set<Permission>? = nil, createdAt: Int64,
-    expiresAt: Int64
+    expiresAt: Int64, createdBy: String?
   ) {
     self.id = id
     self.tenant = tenant
@@ -23,6 +25,7 @@ public struct APIToken: Sendable {
     self.scopes = scopes
     self.createdAt = createdAt
     self.expiresAt = expiresAt
+    self.createdBy = createdBy
   }
 
   /// A scope that the role does not have gives nothing.

@@ -6,11 +6,14 @@ public struct Enrollment: Sendable {
   public let createdAt: Int64
   /// Seconds since 1970; from then on the code is unknown.
   public let expiresAt: Int64
+  /// ``Actor``; absent when the store does not say.
+  public let createdBy: String?
 
-  public init(id: String, tenant: String, createdAt: Int64, expiresAt: Int64) {
+  public init(id: String, tenant: String, createdAt: Int64, expiresAt: Int64, createdBy: String?) {
     self.id = id
     self.tenant = tenant
     self.createdAt = createdAt
     self.expiresAt = expiresAt
+    self.createdBy = createdBy
   }
 }

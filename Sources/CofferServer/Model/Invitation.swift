@@ -11,13 +11,18 @@ public struct Invitation: Sendable {
   public let createdAt: Int64
   /// Seconds since 1970; from then on the link is unknown.
   public let expiresAt: Int64
+  /// ``Actor``; absent when the store does not say.
+  public let createdBy: String?
 
-  public init(id: String, tenant: String?, email: String?, role: Role, createdAt: Int64, expiresAt: Int64) {
+  public init(
+    id: String, tenant: String?, email: String?, role: Role, createdAt: Int64, expiresAt: Int64, createdBy: String?
+  ) {
     self.id = id
     self.tenant = tenant
     self.email = email
     self.role = role
     self.createdAt = createdAt
     self.expiresAt = expiresAt
+    self.createdBy = createdBy
   }
 }

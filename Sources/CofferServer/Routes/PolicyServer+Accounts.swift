@@ -56,12 +56,13 @@ extension PolicyServer {
       try change.transaction.update(person)
       try Self.demandOwner(change)
       try change.record(.administratorChanged, id, ["role": role.rawValue, "was": old.rawValue])
+      try change.withdrawGrants(of: .administrator(id), beyond: role.permissions)
       return AdministratorView(person)
     }
     return .json(view, headers: [.eTag: view.tag.description])
   }
 
-  /// The account goes with its sessions.
+  /// The account goes with its sessions, and with the tokens, links and codes that the person made.
   @Sendable func removeAdministrator(_ call: Call, _ caller: Caller) async throws -> Response {
     let id = try call.id()
     try await commit(caller) { change in
@@ -71,6 +72,7 @@ extension PolicyServer {
       try change.transaction.deleteAdministrator(tenant: caller.tenant, id: id)
       try Self.demandOwner(change)
       try change.record(.administratorRemoved, id, ["role": person.role.rawValue])
+      try change.withdrawGrants(of: .administrator(id), beyond: [])
     }
     return .plain(.noContent)
   }
@@ -129,7 +131,7 @@ extension PolicyServer {
       }
       let invitation = Invitation(
         id: id, tenant: caller.tenant, email: body.email, role: body.role, createdAt: change.now,
-        expiresAt: change.now + Self.invitationLifetime)
+        expiresAt: change.now + Self.invitationLifetime, createdBy: caller.actor.description)
       try change.transaction.insert(invitation, hash: secret.hash, now: change.now)
       try change.record(.invitationCreated, id, ["role": body.role.rawValue])
       return KeptAnswer(InvitationView(invitation, link: Self.link(secret)))

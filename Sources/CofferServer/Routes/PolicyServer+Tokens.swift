@@ -58,7 +58,7 @@ extension PolicyServer {
     return try await create(call, caller) { change in
       let token = APIToken(
         id: id, tenant: caller.tenant, role: body.role, name: body.name, scopes: body.scopes.map(Set.init),
-        createdAt: change.now, expiresAt: change.now + body.expiresIn)
+        createdAt: change.now, expiresAt: change.now + body.expiresIn, createdBy: caller.actor.description)
       try Self.demandWithin(token.permissions, caller)
       try change.transaction.insert(token, hash: secret.hash)
       try change.record(
@@ -73,8 +73,7 @@ extension PolicyServer {
     try await commit(caller) { change in
       let token = try found(change.transaction.apiToken(tenant: caller.tenant, id: id))
       try Self.demandWithin(token.permissions, caller)
-      _ = try change.transaction.deleteAPIToken(tenant: caller.tenant, id: id)
-      try change.record(.tokenRevoked, id)
+      try change.withdraw(token)
     }
     return .plain(.noContent)
   }

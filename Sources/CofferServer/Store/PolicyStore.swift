@@ -56,6 +56,8 @@ public protocol AccountTable {
   func invitation(tenant: String, id: String) throws -> Invitation?
   /// Those that are not expired by `now`.
   func invitations(tenant: String, now: Int64, after: Int64, limit: Int) throws -> [Numbered<Invitation>]
+  /// Those that this ``Actor`` made, expired or not.
+  func invitations(tenant: String, createdBy: String) throws -> [Invitation]
   /// `false` when there is none. Without a tenant, a set-up link.
   func deleteInvitation(tenant: String?, id: String) throws -> Bool
   /// Forgets all invitations without a tenant.
@@ -67,6 +69,8 @@ public protocol AccountTable {
   /// The same by id.
   func apiToken(tenant: String, id: String) throws -> APIToken?
   func apiTokens(tenant: String, after: Int64, limit: Int) throws -> [Numbered<APIToken>]
+  /// Those that this ``Actor`` made, expired or not.
+  func apiTokens(tenant: String, createdBy: String) throws -> [APIToken]
   /// `false` when there is none.
   func deleteAPIToken(tenant: String, id: String) throws -> Bool
 }
@@ -151,6 +155,8 @@ public protocol DeviceTable {
   func unusedEnrollments(
     tenant: String, now: Int64, after: Int64, limit: Int
   ) throws -> [Numbered<Enrollment>]
+  /// Those that this ``Actor`` made, expired or not.
+  func unusedEnrollments(tenant: String, createdBy: String) throws -> [Enrollment]
   /// `false` when there is none.
   func deleteUnusedEnrollment(tenant: String, id: String) throws -> Bool
   /// The unused code with this hash, expired or not.
