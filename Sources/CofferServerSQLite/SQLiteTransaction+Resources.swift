@@ -21,6 +21,12 @@ extension SQLiteTransaction {
     ) { (number: try $0.integer("number"), value: try Self.resource($0)) }
   }
 
+  func countResources(_ kind: ResourceKind, tenant: String) throws -> Int64 {
+    try first("SELECT count(*) AS number FROM resource WHERE tenant = ? AND kind = ?", [tenant, kind.rawValue]) {
+      try $0.integer("number")
+    } ?? 0
+  }
+
   func insert(_ resource: StoredResource, tenant: String) throws -> Bool {
     try change(
       "INSERT INTO resource (tenant, kind, id, body) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, kind, id) DO NOTHING",

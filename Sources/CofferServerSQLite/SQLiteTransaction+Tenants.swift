@@ -13,6 +13,10 @@ extension SQLiteTransaction {
     try first("SELECT * FROM tenant WHERE name = ?", [name], Self.tenant)
   }
 
+  func tenants(policyChangesBy now: Int64) throws -> [String] {
+    try all("SELECT id FROM tenant WHERE policy_changes_at <= ?", [now]) { try $0.text("id") }
+  }
+
   func insert(_ tenant: Tenant) throws -> Bool {
     let keys = tenant.keys
     return try change(

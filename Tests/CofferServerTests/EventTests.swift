@@ -191,6 +191,7 @@ import Testing
   @Test func `a silent stream shows that it lives`() async throws {
     let harness = try Harness()
     let (reader, task) = try await Self.open(try await harness.company().enroll(), lastEventID: "1.0")
+    while harness.server.events.writing > 0 { await Task.yield() }
     for _ in 0..<EventHub.heartbeat { harness.server.events.tick() }
     await reader.wait(for: "\n:\n\n")
     harness.server.events.close()
@@ -241,6 +242,8 @@ import Testing
     } else {
       harness.time.advance(PolicyServer.deviceTokenLifetime)
     }
+    // A stream has a beat only while nothing is being written to it.
+    while harness.server.events.writing > 0 { await Task.yield() }
     for _ in 0..<EventHub.heartbeat { harness.server.events.tick() }
     try await task.value
     #expect(!reader.text.contains("\n:\n"))

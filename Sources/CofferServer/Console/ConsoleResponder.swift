@@ -62,9 +62,11 @@ struct ConsoleResponder: HTTPResponder {
 
   /// Who sent a form. It has to come from a page of this origin and carry the token of its session.
   private func sender(_ request: Request, _ permission: Permission?) async throws -> (SignedIn, FormValues) {
-    let visitor = try await authentication.session(of: request, isUse: true)
+    _ = try await authentication.session(of: request, isUse: true)
     try authentication.demandOwnPage(request)
     let values = try await form(request)
+    // The form may have taken a minute, in which the session was ended.
+    let visitor = try await authentication.session(of: request, isUse: true)
     try authentication.demandToken(values.all("csrf"), of: visitor)
     return (try permitted(visitor, permission), values)
   }

@@ -31,7 +31,7 @@ struct Visit: Sendable {
   }
 
   /// The person as the API knows callers: a form does what the API does, and nothing besides.
-  func caller() throws -> Caller { Caller(try person().administrator) }
+  func caller() throws -> Caller { Caller(try person()) }
 
   func may(_ permission: Permission) -> Bool {
     signedIn?.administrator.role.permissions.contains(permission) == true

@@ -17,6 +17,7 @@ extension PolicyServer {
     // The last one stops first: the streams must have ended before the server waits for its requests.
     let services: [any Service] = [
       try application(options, onListening: onListening), EventService(hubs: [events, watchers.hub]),
+      ApprovalService(server: self),
     ]
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: log.forLibraries)
@@ -61,6 +62,20 @@ extension PolicyServer {
       return try .tls(plain, tlsConfiguration: configuration)
     } catch {
       throw .invalidTLS("the certificate chain or its key cannot be read as PEM, or they do not belong together")
+    }
+  }
+}
+
+/// Ends approvals when their time is over.
+private struct ApprovalService: Service {
+  let server: PolicyServer
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      while !Task.isCancelled {
+        do { try await Task.sleep(for: .seconds(5)) } catch { break }
+        await server.endApprovals()
+      }
     }
   }
 }

@@ -5,6 +5,9 @@ internal import Hummingbird
 public enum ResourceKind: String, CaseIterable, Sendable {
   case rule, classification, group, draft
   case fileType = "file-type"
+
+  /// How many a company may have. What the policy is made of is bounded again by the policy's own size.
+  var maximum: Int64 { self == .draft ? 50 : 5000 }
 }
 
 /// One of them.

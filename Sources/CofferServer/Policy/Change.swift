@@ -24,6 +24,13 @@ final class Change {
     ledger = Ledger(tenant: tenant, time: now, transaction: transaction)
   }
 
+  /// Throws a problem when the company has as many of a kind as it may have.
+  func demandRoom(for kind: ResourceKind) throws {
+    guard try transaction.countResources(kind, tenant: tenant) < kind.maximum else {
+      throw HTTPProblem(.conflict, "The company has \(kind.maximum) of these. Remove one first.")
+    }
+  }
+
   func record(_ action: AuditAction, _ subject: String? = nil, _ details: [String: String] = [:]) throws {
     try ledger.append(action, by: actor, subject: subject, details: details)
   }

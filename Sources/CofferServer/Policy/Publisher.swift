@@ -66,14 +66,13 @@ struct Publisher: Sendable {
   /// A company and the newest revision of its policy.
   typealias Current = (tenant: Tenant, revision: Revision)
 
-  /// The newest revision, signed anew first if half of its time is over. Nil when there is no such company.
-  func current(tenant id: String, in store: any PolicyStore) async throws -> Current? {
-    let current = try await store.read { try load(id, in: $0) }
-    if let current, !isFresh(current) { return try await store.write { try self.current(tenant: id, in: $0) } }
-    return current
+  /// The newest revision, unless it is to be signed anew. Nil when there is no such company, too.
+  func fresh(tenant id: String, in transaction: any StoreTransaction) throws -> Current? {
+    try load(id, in: transaction).flatMap { isFresh($0) ? $0 : nil }
   }
 
-  /// The same inside a transaction that may change the store.
+  /// The newest revision, signed anew first if half of its time or that of an approval is over. Nil when there is no such
+  /// company.
   func current(tenant id: String, in transaction: any StoreTransaction) throws -> Current? {
     guard let current = try load(id, in: transaction) else { return nil }
     if isFresh(current) { return current }

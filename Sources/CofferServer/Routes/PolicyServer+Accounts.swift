@@ -181,15 +181,11 @@ extension PolicyServer {
   private static let linkRefused = HTTPProblem(.notFound, "The link is unknown, expired or used.")
 
   /// The invitation behind a link's secret, which is not used up by looking.
-  func invitation(_ token: String, address: String) async throws -> Invitation {
+  func invitation(_ token: String) async throws -> Invitation {
     let (hash, now) = (BearerToken.hash(of: token), time.now().seconds)
-    if let wait = limiter.begin(account: nil, address: address, now: now) {
-      throw HTTPProblem.tooMany(retryAfter: wait)
-    }
     guard let invitation = try await store.read({ try $0.invitation(hash: hash) }), now < invitation.expiresAt else {
       throw HTTPProblem.invalid("token", "is unknown, expired or used: ask for a new one")
     }
-    limiter.succeeded(account: nil, address: address)
     return invitation
   }
 

@@ -79,7 +79,11 @@ extension PolicyServer {
         guard case .administrator = caller.actor else {
           throw HTTPProblem(.forbidden, "The company asks two people, who sign in themselves.")
         }
-        app.state = Self.people(app).count >= 2 ? .approved : .requested
+        // Who agreed, agreed to the time that was asked for.
+        guard app.expiresAt.map({ end in old.expiresAt.map { end <= $0 } ?? true }) ?? true else {
+          throw HTTPProblem(.conflict, "It was asked for a shorter time. Change what is asked for instead.")
+        }
+        app.state = try Self.people(app, in: change).count >= 2 ? .approved : .requested
       } else {
         app.state = .approved
       }
@@ -130,10 +134,14 @@ extension PolicyServer {
     return Self.response(app)
   }
 
-  /// The administrators who stand behind an app: who asked for it, and who approved it.
-  private static func people(_ app: AppRecord) -> Set<String> {
-    Set(app.details.approvers.map(\.actor) + [app.details.requester].compactMap(\.self))
-      .filter { $0.hasPrefix("administrator:") }
+  /// The administrators who stand behind an app: who asked for it, and who approved it. Whoever was removed does not, nor
+  /// who may not approve any more.
+  private static func people(_ app: AppRecord, in change: Change) throws -> Set<String> {
+    try Set(app.details.approvers.map(\.actor) + [app.details.requester].compactMap(\.self)).filter { text in
+      guard case .administrator(let id)? = Actor(text) else { return false }
+      let person = try change.transaction.administrator(tenant: change.tenant, id: id)
+      return person?.role.permissions.contains(.changePolicy) ?? false
+    }
   }
 
   private static func details(_ app: AppRecord) -> [String: String] {
@@ -169,6 +177,12 @@ extension PolicyServer {
     try await commit(caller) { change in
       var tenant = try found(change.transaction.tenant(id: caller.tenant))
       try call.requireMatch(ApprovalSettings(twoPeople: tenant.needsTwoApprovers).tag)
+      if tenant.needsTwoApprovers && !settings.twoPeople {
+        // A token is nobody in particular.
+        guard case .administrator = caller.actor else {
+          throw HTTPProblem(.forbidden, "An owner who signed in ends this.")
+        }
+      }
       tenant.needsTwoApprovers = settings.twoPeople
       try change.transaction.update(tenant)
       try change.record(.settingsChanged, nil, ["twoPeople": "\(settings.twoPeople)"])

@@ -38,7 +38,7 @@ extension PolicyServer {
   }
 
   @Sendable func showPolicy(_ call: Call, _ device: Device) async throws -> Response {
-    let (tenant, revision) = try found(await publisher.current(tenant: device.tenant, in: store))
+    let (tenant, revision) = try await current(tenant: device.tenant)
     let tag = EntityTag(digest: revision.digest)
     if let known = call.request.headers[.ifNoneMatch], tag.isKnown(ifNoneMatch: known) {
       return .plain(.notModified, headers: [.eTag: tag.description])
@@ -51,7 +51,7 @@ extension PolicyServer {
   @Sendable func showStatus(_ call: Call, _ device: Device) async throws -> Response {
     let nonce = try call.json(StatusRequest.self).nonce
     guard Status.isNonce(nonce) else { throw HTTPProblem.invalid("nonce", "must be 16 to 64 bytes in base64url") }
-    let (tenant, revision) = try found(await publisher.current(tenant: device.tenant, in: store))
+    let (tenant, revision) = try await current(tenant: device.tenant)
     let audit = try await store.read { try $0.lastAuditRecord(tenant: device.tenant) }
     return .json(
       StatusResponse(

@@ -21,12 +21,23 @@ extension PolicyServer {
     let content: PolicyContent?
   }
 
+  /// One of a list, which would be large with all their contents.
+  private struct DraftLine: Encodable {
+    let id: String
+    let note: String
+    let base: Int64
+  }
+
   @Sendable func listDrafts(_ call: Call, _ caller: Caller) async throws -> Response {
     let request = try PageRequest(call)
     let found = try await store.read {
       try $0.resources(.draft, tenant: caller.tenant, after: request.after, limit: request.limit + 1)
     }
-    return .json(try request.page(of: found) { try $0.decoded(PolicyDraft.self) })
+    return .json(
+      try request.page(of: found) { stored in
+        let draft = try stored.decoded(PolicyDraft.self)
+        return DraftLine(id: draft.id, note: draft.note, base: draft.base)
+      })
   }
 
   @Sendable func showDraft(_ call: Call, _ caller: Caller) async throws -> Response {
@@ -44,6 +55,7 @@ extension PolicyServer {
         base: try found(change.transaction.currentRevision(tenant: caller.tenant)).number,
         content: try body.content ?? PolicyContent(of: tenant, in: change.transaction))
       try check(draft, in: change.transaction, of: tenant)
+      try change.demandRoom(for: .draft)
       let stored = StoredResource(.draft, id: id, draft)
       _ = try change.transaction.insert(stored, tenant: caller.tenant)
       try change.record(.resourceCreated, id, ["kind": ResourceKind.draft.rawValue])

@@ -34,6 +34,8 @@ extension PolicyServer {
       return (device, try found(publisher.current(tenant: device.tenant, in: transaction)))
     }
     watchers.wake(tenant: device.tenant)
+    // It may have been signed anew for this device.
+    events.wake(tenant: device.tenant, revision: current.revision.number)
     log.notice("tenant \(public: device.tenant): device \(public: device.id) enrolled")
     let keys = current.tenant.keys
     return .json(

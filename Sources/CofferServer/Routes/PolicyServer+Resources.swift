@@ -91,6 +91,7 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
     let resource = try decoded(call)
     return try await server.create(call, caller) { change in
       let stored = StoredResource(Resource.kind, id: resource.resourceName, resource)
+      try change.demandRoom(for: Resource.kind)
       guard try change.transaction.insert(stored, tenant: caller.tenant) else {
         throw HTTPProblem(.alreadyExists, "There is one with this id.")
       }

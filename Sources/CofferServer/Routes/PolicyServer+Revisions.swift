@@ -88,8 +88,10 @@ extension PolicyServer {
     }
     for approval in earlier.apps {
       let known = try transaction.appRecord(tenant: tenant, identity: approval.identity)
+      // An approval that had an end keeps it, and one that is over stays so.
+      if let end = known?.expiresAt, end <= change.now { continue }
       var app = AppRecord(
-        approval: approval, state: .approved, expiresAt: nil,
+        approval: approval, state: .approved, expiresAt: known?.expiresAt,
         details: .init(
           minimumVersion: versions[approval.id], requester: change.actor.description,
           approvers: [.init(actor: change.actor.description, at: change.now, reason: nil)]))

@@ -27,6 +27,8 @@ public protocol StoreTransaction: TenantTable, AccountTable, SessionTable, AppTa
 public protocol TenantTable {
   func tenant(id: String) throws -> Tenant?
   func tenant(name: String) throws -> Tenant?
+  /// Ids of those whose ``Tenant/policyChangesAt`` has come by `now`.
+  func tenants(policyChangesBy now: Int64) throws -> [String]
   /// `false` when the name is taken.
   func insert(_ tenant: Tenant) throws -> Bool
   /// Writes the settings and keys of a tenant that exists.
@@ -139,6 +141,7 @@ public protocol ResourceTable {
   /// All of a kind, in the order of their creation.
   func resources(_ kind: ResourceKind, tenant: String) throws -> [StoredResource]
   func resources(_ kind: ResourceKind, tenant: String, after: Int64, limit: Int) throws -> [Numbered<StoredResource>]
+  func countResources(_ kind: ResourceKind, tenant: String) throws -> Int64
   /// `false` when there is one with this id.
   func insert(_ resource: StoredResource, tenant: String) throws -> Bool
   /// `false` when there is none.

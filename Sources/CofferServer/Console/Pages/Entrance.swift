@@ -78,7 +78,7 @@ extension Console {
 
   @Sendable private func setUpPage(_ visit: Visit) async throws -> ConsolePage {
     let token = String((visit.values.text("token") ?? "").split(separator: "#").last ?? "")
-    let invitation = try await server.invitation(token, address: visit.call.address)
+    let invitation = try await server.invitation(token)
     let form = Form(visit, "/setup/account")
     let isFirst = invitation.tenant == nil
     return ConsolePage(isFirst ? "Set up this server" : "Set up your account") {

@@ -1,0 +1,152 @@
+import CofferAPI
+import CofferCrypto
+import CofferPolicy
+import CofferServerSQLite
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import CofferServer
+
+/// Approvals that end, and the two people who stand behind one.
+@Suite struct ApprovalEndTests {
+  private struct View: Decodable {
+    let id: String
+    let state: String
+    let expiresAt: Int64?
+  }
+
+  private static func decide(
+    _ id: String, _ step: String, _ json: String = "{}", by person: Person
+  ) async throws -> Reply {
+    let tag = try await person.company.tag("/v1/apps/\(id)")
+    return try await person.send(.post, "/v1/apps/\(id)/\(step)", json: json, headers: [.ifMatch: tag])
+  }
+
+  private static func approved(_ person: Person, until end: Int64) async throws -> String {
+    let id = try await person.company.make("/v1/apps", Company.app(more: #","expiresAt":\#(end)"#))
+    #expect(try await decide(id, "approve", by: person).status == 200)
+    return id
+  }
+
+  @Test func `an approval ends without anybody asking, and connected devices hear of it`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let end = harness.time.seconds + 1000
+    let id = try await Self.approved(try await Person(company), until: end)
+    let (reader, task) = try await EventTests.open(try await company.enroll())
+    await reader.wait(for: "id: 2.0")
+    harness.time.advance(999)
+    await harness.server.endApprovals()
+    #expect(try await harness.current(company.tenant).number == 2)
+    harness.time.advance(1)
+    await harness.server.endApprovals()
+    await reader.wait(for: "id: 3.0")
+    #expect(try await company.policy().apps.isEmpty)
+    let shown = try await harness.send(.get, "/v1/apps/\(id)", token: company.owner).json(View.self)
+    #expect(shown.state == "revoked")
+    await harness.server.endApprovals()
+    #expect(try await harness.current(company.tenant).number == 3)
+    harness.server.events.close()
+    try await task.value
+  }
+
+  @Test func `whoever asks first after an end wakes the others`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    _ = try await Self.approved(try await Person(company), until: harness.time.seconds + 60)
+    let (reader, task) = try await EventTests.open(try await company.enroll())
+    await reader.wait(for: "id: 2.0")
+    let asking = try await company.enroll()
+    harness.time.advance(60)
+    #expect(try await harness.send(.get, "/v1/device/policy", token: try await asking.token()).status == 200)
+    await reader.wait(for: "id: 3.0")
+    harness.server.events.close()
+    try await task.value
+  }
+
+  @Test func `an earlier revision brings back no approval that is over, and no other without its end`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let person = try await Person(company)
+    let end = harness.time.seconds + 1000
+    let id = try await Self.approved(person, until: end)
+    func restore(_ revision: Int) async throws {
+      let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/policy")]
+      let path = "/v1/revisions/\(revision)/restore"
+      #expect(try await harness.send(.post, path, token: company.owner, headers: headers).status == 200)
+    }
+    #expect(try await Self.decide(id, "revoke", by: person).status == 200)
+    try await restore(2)
+    let back = try await harness.send(.get, "/v1/apps/\(id)", token: company.owner).json(View.self)
+    #expect(back.state == "approved" && back.expiresAt == end)
+    harness.time.advance(1000)
+    await harness.server.endApprovals()
+    try await restore(2)
+    #expect(try await company.policy().apps.isEmpty)
+  }
+
+  private static func twoPeople(_ company: Company) async throws -> Reply {
+    try await company.harness.send(
+      .put, "/v1/approval-settings", token: company.owner,
+      headers: [.ifMatch: try await company.tag("/v1/approval-settings")], json: #"{"twoPeople":true}"#)
+  }
+
+  @Test func `neither a removed person nor one who lost the role stands behind an approval`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    #expect(try await Self.twoPeople(company).status == 200)
+    for isRemoved in [true, false] {
+      let (first, second) = (try await Person(company), try await Person(company, .editor))
+      let third = try await Person(company, .editor)
+      let body = Company.app("app.\(isRemoved)")
+      let id = try await second.send(.post, "/v1/apps", json: body).json(View.self).id
+      let path = "/v1/administrators/\(second.administrator.id)"
+      let headers: HTTPFields = [.ifMatch: try await company.tag(path)]
+      let gone =
+        isRemoved
+        ? try await first.send(.delete, path, headers: headers)
+        : try await first.send(.put, path, json: #"{"role":"auditor"}"#, headers: headers)
+      #expect([200, 204].contains(gone.status))
+      #expect(try await Self.decide(id, "approve", by: first).json(View.self).state == "requested")
+      #expect(try await Self.decide(id, "approve", by: third).json(View.self).state == "approved")
+    }
+  }
+
+  @Test func `the second person gives no more time than the first asked for`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    #expect(try await Self.twoPeople(company).status == 200)
+    let (first, second) = (try await Person(company), try await Person(company))
+    let end = harness.time.seconds + 1000
+    let body = Company.app(more: #","expiresAt":\#(end)"#)
+    let id = try await first.send(.post, "/v1/apps", json: body).json(View.self).id
+    #expect(try await Self.decide(id, "approve", #"{"expiresAt":\#(end + 1)}"#, by: second).status == 409)
+    let shorter = try await Self.decide(id, "approve", #"{"expiresAt":\#(end - 1)}"#, by: second).json(View.self)
+    #expect(shorter.state == "approved" && shorter.expiresAt == end - 1)
+  }
+
+  @Test func `no token ends the rule of two people`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    #expect(try await Self.twoPeople(company).status == 200)
+    let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/approval-settings")]
+    let (path, body) = ("/v1/approval-settings", #"{"twoPeople":false}"#)
+    #expect(try await harness.send(.put, path, token: company.owner, headers: headers, json: body).status == 403)
+    #expect(try await Person(company).send(.put, path, json: body, headers: headers).status == 200)
+  }
+
+  @Test func `drafts are bounded, and a list of them is short`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let first = try await company.make("/v1/drafts", #"{"note":"mine"}"#)
+    let list = String(decoding: try await harness.send(.get, "/v1/drafts", token: company.owner).body, as: UTF8.self)
+    #expect(list.contains(first) && list.contains("mine") && !list.contains("content") && !list.contains("grace"))
+    for _ in 1..<ResourceKind.draft.maximum { _ = try await company.make("/v1/drafts", "{}") }
+    #expect(try await harness.send(.post, "/v1/drafts", token: company.owner, json: "{}").status == 409)
+    let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/drafts/\(first)")]
+    let path = "/v1/drafts/\(first)"
+    #expect(try await harness.send(.delete, path, token: company.owner, headers: headers).status == 204)
+    _ = try await company.make("/v1/drafts", "{}")
+  }
+}
