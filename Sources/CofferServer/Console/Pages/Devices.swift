@@ -183,6 +183,11 @@ extension Console {
           "The order is signed, waits for 30 days, and is carried out when the device connects. The device answers with "
             + "a signed receipt, which you see on its page."
         }
+        Tag.p {
+          "The program "
+          Tag.code { "coffer" }
+          " of this version does not carry orders out yet: with it the order waits."
+        }
         form("Wipe \(line.name)", style: "danger") {
           form.text(
             "Type \(DeviceLine.shortID(line.device)) to confirm", "confirmation",

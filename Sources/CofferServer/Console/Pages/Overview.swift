@@ -80,7 +80,7 @@ extension Console {
           Tag.li {
             Tag.strong { "A wipe waits for " }
             device.link
-            ". It is carried out when the device connects."
+            ". It is carried out when a program that takes orders connects."
           }
         }
         for app in state.requested.prefix(20) {
