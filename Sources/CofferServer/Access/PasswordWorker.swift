@@ -11,13 +11,24 @@ struct PasswordWorker: Sendable {
   /// Takes as long as a real one, for an account that is not there.
   private let decoy: PasswordRecord
 
-  private static let maximumWaiting = 20
-  private static let waiting = Atomic<Int>(0)
-  private static let thread: NIOThreadPool = {
-    let pool = NIOThreadPool(numberOfThreads: 1)
-    pool.start()
-    return pool
-  }()
+  private let line = Line()
+
+  /// Whoever waits for the thread, and the thread. One for each server, of which a process has one, but for tests.
+  private final class Line: Sendable {
+    private static let maximumWaiting = 20
+    private let waiting = Atomic<Int>(0)
+    private let thread = NIOThreadPool(numberOfThreads: 1)
+
+    init() { thread.start() }
+
+    deinit { thread.shutdownGracefully { _ in } }
+
+    func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+      defer { waiting.subtract(1, ordering: .relaxed) }
+      guard waiting.add(1, ordering: .relaxed).newValue <= Self.maximumWaiting else { throw HTTPProblem.busy }
+      return try await thread.runIfActive(body)
+    }
+  }
 
   init(costExponent: Int) {
     self.costExponent = costExponent
@@ -29,21 +40,15 @@ struct PasswordWorker: Sendable {
   /// Whether `password` is that of `record`. Without a record the answer is no, and takes as long.
   func matches(_ password: SecretBytes, _ record: PasswordRecord?) async throws -> Bool {
     let record = record ?? decoy
-    return try await run { try record.matches(password) }
+    return try await line.run { try record.matches(password) }
   }
 
   func record(of password: SecretBytes) async throws -> PasswordRecord {
     let costExponent = costExponent
-    return try await run { try PasswordRecord(password, costExponent: costExponent) }
+    return try await line.run { try PasswordRecord(password, costExponent: costExponent) }
   }
 
   func key(_ derivation: PasscodeDerivation, of passphrase: SecretBytes) async throws -> SecretKey {
-    try await run { try derivation.key(for: passphrase) }
-  }
-
-  private func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    defer { Self.waiting.subtract(1, ordering: .relaxed) }
-    guard Self.waiting.add(1, ordering: .relaxed).newValue <= Self.maximumWaiting else { throw HTTPProblem.busy }
-    return try await Self.thread.runIfActive(body)
+    try await line.run { try derivation.key(for: passphrase) }
   }
 }
