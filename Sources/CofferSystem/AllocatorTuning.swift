@@ -7,9 +7,14 @@ public enum AllocatorTuning {
   /// page again. That costs as much as the cipher for a block of 64 KiB, and ten times as much for one of 256 KiB.
   ///
   /// Blocks up to 256 KiB are served. Above that the transfers' own buffers would be kept as well, in each thread's area:
-  /// four MiB more at the peak. And each area keeps what one phase of the work freed until another happens to use it, so
-  /// there are two, however many threads there are.
-  public static func keepFreedBlocks() { coffer_keep_freed_memory(1 << 20, 400 << 10, 2) }
+  /// four MiB more at the peak.
+  ///
+  /// Each area keeps what one phase of the work freed until another happens to use it, half a MiB of it in a transfer. Two
+  /// threads that open blocks from one area wait for each other at each block, though, and are then slower than one. So
+  /// there is an area for the first thread and one for each processor, up to the four that transfers use.
+  public static func keepFreedBlocks(processors: Int) {
+    coffer_keep_freed_memory(1 << 20, 400 << 10, Int32(1 + min(4, max(1, processors))))
+  }
 
   /// From here on the allocator writes over what is freed, so that what the language and its libraries copied of a secret
   /// does not stay. Before any secret is in memory. The C library leaves out blocks of up to a KiB that a thread keeps

@@ -30,7 +30,8 @@ enum BlockSizes {
             calls: size / step
           ).print()
         }
-        try RandomAccess.run([file], size, [1], calls, 1, parameters)
+        // Each call opens a block: of large ones, as many as make a GiB say as much.
+        try RandomAccess.run([file], size, [1], min(calls, (1 << 30) >> exponent), 1, parameters)
         try file.remove()
       }
     }
