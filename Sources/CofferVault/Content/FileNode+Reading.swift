@@ -49,14 +49,15 @@ extension FileNode {
   func readContent(
     at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, of pin: ContentPin? = nil
   ) throws -> Int {
-    let end = pin?.byteCount ?? state.withLock { _ in byteCount }
+    let (byteCount, blockSize) = state.withLock { _ in (self.byteCount, object?.blockSize ?? 0) }
+    let end = pin?.byteCount ?? byteCount
     guard offset < end, !buffer.isEmpty else { return 0 }
     let count = Int(min(UInt64(buffer.count), end - offset))
     let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     do {
       if count >= Self.parallelByteCount {
-        // Cut between blocks, unless they are larger than a piece.
-        let (size, end) = (UInt64(Self.pieceByteCount), offset + UInt64(count))
+        // Cut between blocks: one that two threads read a part of is opened twice.
+        let (size, end) = (UInt64(max(Self.pieceByteCount, blockSize)), offset + UInt64(count))
         let pieces = (offset / size)..<((end + size - 1) / size)
         nonisolated(unsafe) let (pinned, whole) = (pin, target)
         try Workers.each(pieces.count) { number in
@@ -157,7 +158,7 @@ extension FileNode {
   ) throws -> Int {
     guard let slot = run[0]?.slot else { return 0 }
     let blockSize = run.object.blockSize
-    // Room for what the sealer puts around a block, so that a single one is read into its place.
+    // Room for what the sealer puts around a block.
     let frame = BlockSealer.frameStart
     return try vault.files.buffers.withCiphertext(run.count * blockSize + BlockSealer.frameByteCount) { buffer in
       let stored = UnsafeMutableRawBufferPointer(rebasing: buffer[frame..<(frame + run.count * blockSize)])
@@ -169,7 +170,7 @@ extension FileNode {
         let start = position * blockSize
         guard start + blockSize <= found, let seal = run[position]?.seal,
           let opened = try? run.sealer.open(
-            framed: buffer, of: stored, start..<(start + blockSize), block: run.first + UInt64(position), seal: seal)
+            framed: buffer, start..<(start + blockSize), block: run.first + UInt64(position), seal: seal)
         else {
           try requireMoved(run, position, pin)
           return done
@@ -201,12 +202,17 @@ extension FileNode {
 }
 
 extension BlockSealer {
-  /// Opens one block of a run that was read with one call: in its place where it is alone, else from there.
+  /// Opens one block of a run that was read with one call, in its place. `buffer` has ``frameStart`` bytes before the run,
+  /// and room for a tag behind it.
   fileprivate func open(
-    framed buffer: UnsafeMutableRawBufferPointer, of stored: UnsafeMutableRawBufferPointer, _ range: Range<Int>,
-    block: UInt64, seal: BlockSeal
+    framed buffer: UnsafeMutableRawBufferPointer, _ range: Range<Int>, block: UInt64, seal: BlockSeal
   ) throws -> OpenedBlock {
-    if range.count == stored.count { return try open(framed: buffer, block: block, seal: seal) }
-    return try open(UnsafeRawBufferPointer(rebasing: stored[range]), block: block, seal: seal)
+    let frame = UnsafeMutableRawBufferPointer(
+      rebasing: buffer[range.lowerBound..<(range.upperBound + Self.frameByteCount)])
+    // Nonce and tag lie over the neighbours meanwhile: the one before has been opened, the one behind has not.
+    let behind = range.upperBound + Self.frameStart
+    let next = buffer.loadUnaligned(fromByteOffset: behind, as: SIMD16<UInt8>.self)
+    defer { buffer.storeBytes(of: next, toByteOffset: behind, as: SIMD16<UInt8>.self) }
+    return try open(framed: frame, block: block, seal: seal)
   }
 }
