@@ -9,11 +9,14 @@ struct KernelRequest {
     case fsync = 20
     case initialise = 26
     case fsyncdir = 30
+    case create = 35
     case fallocate = 43
     case copyFileRange = 47
+    case makeUnnamedFile = 51  // FUSE_TMPFILE
   }
 
   static let headerByteCount = 40
+  private static let operationOffset = 4
   private let bytes: UnsafeRawBufferPointer
 
   /// Nil for what is too short.
@@ -25,7 +28,14 @@ struct KernelRequest {
   init?(_ buffer: fuse_buf) { self.init(UnsafeRawBufferPointer(start: buffer.mem, count: buffer.size)) }
 
   /// Nil for those that nobody asks about here.
-  var operation: Operation? { Operation(rawValue: bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) }
+  var operation: Operation? {
+    Operation(rawValue: bytes.loadUnaligned(fromByteOffset: Self.operationOffset, as: UInt32.self))
+  }
+
+  /// Makes a request in `buffer` one of another operation with the same arguments. The buffer holds a header.
+  static func set(_ operation: Operation, in buffer: fuse_buf) {
+    buffer.mem.storeBytes(of: operation.rawValue, toByteOffset: operationOffset, as: UInt32.self)
+  }
 
   /// How many bytes a reading wants.
   var readByteCount: Int { Int(argument(at: 16)) }

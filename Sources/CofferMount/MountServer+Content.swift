@@ -10,7 +10,11 @@ extension MountServer {
     operations.create = { request, folder, name, mode, info in
       Request.answer(request) { request, server in
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
-        let (attributes, file) = try server.view.createFile(Array(name!), in: server.number(folder), node)
+        let folder = server.number(folder)
+        let (attributes, file) =
+          UnnamedFile.isWanted
+          ? try server.view.createFile(withoutNameIn: folder, node)
+          : try server.view.createFile(Array(name!), in: folder, node)
         server.didOpen(attributes.number, isWriting: true)
         var entry = server.entry(attributes)
         OpenNode.keep(file, in: &info!.pointee)

@@ -82,7 +82,7 @@ final class RequestLoop: @unchecked Sendable {
         call()
       }
       let start = Self.now
-      fuse_session_process_buf(session, &request)
+      UnnamedFile.answering(request) { fuse_session_process_buf(session, &request) }
       if kind == .sync { syncTime.store(Self.now - start, ordering: .relaxed) }
     }
     condition.withLock {

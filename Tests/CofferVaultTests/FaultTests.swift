@@ -136,13 +136,7 @@ import Testing
           copied = true
           #expect(throws: Never.self) {
             try vault.commit()
-            // What a crash at this moment leaves.
-            try FileManager.default.createDirectory(
-              atPath: fixture.folder("crashed"), withIntermediateDirectories: false,
-              attributes: [.posixPermissions: 0o700])
-            for name in ["vault", "keys"] {
-              try FileManager.default.copyItem(atPath: fixture.folder(name), toPath: fixture.folder("crashed/\(name)"))
-            }
+            try fixture.copyAsAfterCrash()
           }
         }
       })
@@ -150,9 +144,7 @@ import Testing
     try vault.importFile(large, to: VaultPath("large"), control: control)
     try vault.close()
     #expect(try TamperTests.objects(fixture.folder("crashed/vault")).count == 63)
-    let crashed = try Vault.open(
-      at: fixture.folder("crashed/vault"), keyStore: FileKeyStore(path: fixture.folder("crashed/keys")),
-      passcode: { VaultFixture.passcode() })
+    let crashed = try fixture.openAfterCrash()
     #expect(try crashed.list(.root).count == 62)
     try crashed.close()
     #expect(try TamperTests.objects(fixture.folder("crashed/vault")).count == 62)

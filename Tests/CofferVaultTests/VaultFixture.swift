@@ -4,6 +4,7 @@ import CofferKeys
 import CofferSystem
 import CofferTestSupport
 import CofferVault
+import Foundation
 
 /// A vault in a temporary folder, with the cheapest derivation that is accepted.
 final class VaultFixture: Sendable {
@@ -39,6 +40,22 @@ final class VaultFixture: Sendable {
     try Vault.open(
       at: vaultPath, keyStore: keyStore, passcode: { Self.passcode(passcode) }, files: files, time: time,
       options: options)
+  }
+
+  /// Copies everything, as a crash at this moment leaves it.
+  func copyAsAfterCrash() throws {
+    try FileManager.default.createDirectory(
+      atPath: folder("crashed"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    for name in ["vault", "keys"] {
+      try FileManager.default.copyItem(atPath: folder(name), toPath: folder("crashed/\(name)"))
+    }
+  }
+
+  /// Opens that copy.
+  func openAfterCrash() throws -> Vault {
+    try Vault.open(
+      at: folder("crashed/vault"), keyStore: FileKeyStore(path: folder("crashed/keys")),
+      passcode: { Self.passcode() })
   }
 
   /// A source file with these bytes.

@@ -85,4 +85,14 @@ extension ContainerView {
     }
     return (attributes, ViewFile(file, attributes.number, .writing, in: self))
   }
+
+  /// Makes a file without a name and opens it for writing; ``link(_:as:in:)`` can give it one while it is open.
+  public func createFile(
+    withoutNameIn folder: InodeNumber, _ node: NewNode
+  ) throws(ViewError) -> (attributes: FileAttributes, file: ViewFile) {
+    let (attributes, file) = try perform(.writing, on: folder) { vault in
+      try vault.createFile(withoutNameIn: folder, vault.inheriting(node, folder))
+    }
+    return (attributes, ViewFile(file, attributes.number, .writing, in: self))
+  }
 }

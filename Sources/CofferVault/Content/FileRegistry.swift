@@ -31,8 +31,10 @@ final class FileRegistry: Sendable {
     var users: Int
     /// Threads that give space of it back to the disk. Until they are done no second node may use the object's slots.
     var workers = 0
-    /// No name leads here any more.
+    /// No name leads here: none any more, or none yet.
     var isUnlinked = false
+    /// It was made without a name, and may get one.
+    var isNameless = false
   }
 
   /// Plaintext that waits in memory, for all files together.
@@ -153,6 +155,31 @@ final class FileRegistry: Sendable {
       return entry.node
     }
     if let forgotten { forgetMemory(of: forgotten) }
+  }
+
+  /// A file was made without a name; it is in use.
+  func didMake(withoutName inode: InodeNumber) {
+    state.withLock { state in
+      state.entries[inode]?.isUnlinked = true
+      state.entries[inode]?.isNameless = true
+    }
+  }
+
+  /// One more use of a file that was made without a name, so that it stays while it gets one; nil for any other.
+  func retainNameless(_ inode: InodeNumber) -> FileNode? {
+    state.withLock { state in
+      guard let entry = state.entries[inode], entry.isNameless else { return nil }
+      state.entries[inode]?.users += 1
+      return entry.node
+    }
+  }
+
+  /// A file that was made without a name has got one.
+  func didName(_ inode: InodeNumber) {
+    state.withLock { state in
+      state.entries[inode]?.isUnlinked = false
+      state.entries[inode]?.isNameless = false
+    }
   }
 
   /// The next file to remove; one thread at a time takes them.

@@ -251,6 +251,26 @@ extension Vault {
     return (attributes, OpenFile(node, in: self, .writing))
   }
 
+  /// Makes an empty file that has no name, as one has none whose last name went, and opens it for writing.
+  /// ``link(_:as:in:)`` can give it one as long as it is open. Else it goes with its last user, and with a crash.
+  ///
+  /// - Parameter folder: the file gets its class.
+  /// Throws `notFound` or `notADirectory` for the folder, and `locked`.
+  public func createFile(
+    withoutNameIn folder: InodeNumber, _ node: NewNode
+  ) throws(VaultError) -> (attributes: FileAttributes, file: OpenFile) {
+    let (attributes, node) = try change { session in
+      let (named, cipher) = try self.newFile(node, in: session.folder(folder), session)
+      var inode = named
+      inode.linkCount = 0
+      try session.store(inode)
+      try session.addPending(PendingRemoval(inode))
+      session.afterOperation { self.files.didMake(withoutName: inode.number) }
+      return (FileAttributes(inode), try self.node(of: named, cipher))
+    }
+    return (attributes, OpenFile(node, in: self, .writing))
+  }
+
   /// Lets what was written to a file so far join the vault, where somebody has it open: what follows becomes durable
   /// with it or after it. Throws what keeps it from joining.
   public func joinContent(of number: InodeNumber) throws(VaultError) {

@@ -3,16 +3,26 @@ internal import CofferSystem
 
 /// The names of files, and symbolic links.
 extension Vault {
-  /// Gives a file one more name, and returns what it then is.
+  /// Gives a file one more name, and returns what it then is. One that was made without a name gets its first.
   ///
   /// Throws `invalidName`, `notFound` for either, `notADirectory`, `exists`, `folderLink` or `tooManyLinks`.
   @discardableResult
   public func link(
     _ number: InodeNumber, as name: [UInt8], in folder: InodeNumber
   ) throws(VaultError) -> FileAttributes {
-    try change { session in
+    // Under no other lock: whoever closes it meanwhile leaves the removal to this use.
+    let nameless = files.retainNameless(number)
+    defer { if let nameless { files.release(nameless, in: self) } }
+    return try change { session in
       let name = try VaultPath.checked(name)
-      return try link(session.node(number), as: name, in: session.folder(folder).number, session)
+      let inode = try session.node(number)
+      // Another thread may have been first.
+      let isFirst = nameless != nil && inode.linkCount == 0
+      if isFirst {
+        try session.removePending(number)
+        session.afterOperation { self.files.didName(number) }
+      }
+      return try link(inode, as: name, in: session.folder(folder).number, isFirst: isFirst, session)
     }
   }
 
@@ -27,12 +37,12 @@ extension Vault {
   }
 
   private func link(
-    _ inode: Inode, as name: [UInt8], in folder: InodeNumber, _ session: IndexSession
+    _ inode: Inode, as name: [UInt8], in folder: InodeNumber, isFirst: Bool = false, _ session: IndexSession
   ) throws -> FileAttributes {
     guard try session.entry(name, in: folder) == nil else { throw VaultError.exists }
     guard inode.kind != .directory else { throw VaultError.folderLink }
     // Its last name is gone: it stays only for those who have it open.
-    guard inode.linkCount > 0 else { throw VaultError.notFound }
+    guard inode.linkCount > 0 || isFirst else { throw VaultError.notFound }
     guard inode.linkCount < VaultFormat.linkLimit else { throw VaultError.tooManyLinks }
     var inode = inode
     inode.linkCount += 1

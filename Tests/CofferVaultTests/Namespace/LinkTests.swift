@@ -50,22 +50,75 @@ import Testing
     let snapshot = try vault.snapshot(of: VaultPath("f"))
     try vault.remove(VaultPath("f"))
     try vault.commit()
-    // What a crash at this moment leaves.
-    try FileManager.default.createDirectory(
-      atPath: fixture.folder("crashed"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    for name in ["vault", "keys"] {
-      try FileManager.default.copyItem(atPath: fixture.folder(name), toPath: fixture.folder("crashed/\(name)"))
-    }
+    try fixture.copyAsAfterCrash()
     #expect(try vault.extendedAttributeNames(of: number).count == 9)
     withExtendedLifetime(snapshot) {}
-    let crashed = try Vault.open(
-      at: fixture.folder("crashed/vault"), keyStore: FileKeyStore(path: fixture.folder("crashed/keys")),
-      passcode: { VaultFixture.passcode() })
+    let crashed = try fixture.openAfterCrash()
     #expect(throws: VaultError.notFound) { try crashed.attributes(of: number) }
     let left = try crashed.index.read { session in
       try session.rows(.attribute, prefix: session.rowKeys.attributePrefix(number), after: nil, limit: 9).count
     }
     #expect(left == 0)
+    try crashed.close()
+    try vault.close()
+  }
+
+  @Test func `a file without a name gets one while it is open, and goes without one`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let folder = try vault.makeFolder([9], in: .rootFolder, NewNode(permissions: 0o700)).number
+    for count in [10, 50_000, 2_000_000] {
+      let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+      let (made, file) = try vault.createFile(withoutNameIn: folder, NewNode(permissions: 0o640))
+      #expect(made.linkCount == 0 && made.permissions == 0o640)
+      try bytes.withUnsafeBytes { try file.write($0, at: 0) }
+      try file.sync()
+      #expect(try vault.attributes(of: made.number).linkCount == 0)
+      #expect(throws: VaultError.exists) { try vault.link(made.number, as: [9], in: .rootFolder) }
+      #expect(try vault.link(made.number, as: [1], in: folder).linkCount == 1)
+      #expect(try vault.link(made.number, as: [2], in: .rootFolder).linkCount == 2)
+      try file.close()
+      try vault.commit()
+      #expect(try vault.contents(of: VaultPath([9]).appending([1])) == bytes)
+      // It is a file as any other, that gets no name when it has lost its last one.
+      try vault.unlink([1], in: folder)
+      let open = try vault.open(made.number, .reading)
+      try vault.unlink([2], in: .rootFolder)
+      #expect(throws: VaultError.notFound) { try vault.link(made.number, as: [3], in: folder) }
+      try open.close()
+      #expect(throws: VaultError.notFound) { try vault.attributes(of: made.number) }
+
+      let (nameless, unused) = try vault.createFile(withoutNameIn: folder, NewNode(permissions: 0o600))
+      try bytes.withUnsafeBytes { try unused.write($0, at: 0) }
+      try unused.close()
+      #expect(throws: VaultError.notFound) { try vault.link(nameless.number, as: [3], in: folder) }
+      #expect(throws: VaultError.notFound) { try vault.attributes(of: nameless.number) }
+    }
+    #expect(throws: VaultError.notFound) {
+      try vault.createFile(withoutNameIn: InodeNumber(value: 999), NewNode(permissions: 0o600))
+    }
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+    #expect(try TamperTests.objects(fixture.vaultPath).isEmpty)
+  }
+
+  @Test func `a crash takes what has no name, and leaves what got one`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let bytes = [UInt8](repeating: 5, count: 50_000)
+    let files = try ["kept", "gone"].map { name in
+      let made = try vault.createFile(withoutNameIn: .rootFolder, NewNode(permissions: 0o600))
+      try bytes.withUnsafeBytes { try made.file.write($0, at: 0) }
+      if name == "kept" { try vault.link(made.attributes.number, as: Array(name.utf8), in: .rootFolder) }
+      try made.file.sync()
+      return made
+    }
+    try fixture.copyAsAfterCrash()
+    withExtendedLifetime(files) {}
+    let crashed = try fixture.openAfterCrash()
+    #expect(try crashed.contents(of: VaultPath("kept")) == bytes)
+    #expect(throws: VaultError.notFound) { try crashed.attributes(of: files[1].attributes.number) }
+    #expect(try crashed.index.read { try $0.pendingRemovals() }.isEmpty)
     try crashed.close()
     try vault.close()
   }

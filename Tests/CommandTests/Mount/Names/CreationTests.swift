@@ -150,22 +150,35 @@ import Testing
     #expect(try Kernel.names(plot.path) == [])
   }
 
-  @Test(arguments: Ground.Kind.here) func `a file without a name gets one, where there can be any`(
-    kind: Ground.Kind
-  ) throws {
+  @Test(arguments: Ground.Kind.here) func `a file without a name gets one later or goes`(kind: Ground.Kind) throws {
     let plot = try Plot.on(kind)
-    let file: Handle
-    do {
-      file = try Handle(plot.path, GNU.unnamed | O_RDWR, mode: 0o640)
-    } catch let error as CallError where plot.isMount {
-      // FUSE has no call for it that this mount could answer.
-      #expect(error == CallError(EOPNOTSUPP))
-      return
+    func make(_ flags: CInt = 0) throws -> Handle {
+      try Handle(plot.path, GNU.unnamed | O_RDWR | flags, mode: 0o640)
     }
-    try file.writeAll(noise(100_000))
-    #expect(try file.stat().links == 0 && Kernel.names(plot.path) == [])
-    try Kernel.link("/proc/self/fd/\(file.number)", plot("named"), following: true)
-    #expect(try file.stat().links == 1)
-    #expect(try Kernel.content(plot("named")) == noise(100_000))
+    let opened = outcome { _ = try make() }
+    // Kernels before 6.2 do not ask a file system in a program for one.
+    if kind == .mount, opened == CallError(EOPNOTSUPP), !GNU.kernelIsAtLeast(6, 2) { return }
+    try #require(opened == nil)
+    for count in [0, 100, 300_000] {
+      let file = try make()
+      try file.writeAll(noise(count))
+      #expect(try file.stat().links == 0 && file.stat().size == count && file.stat().permissions == 0o640)
+      #expect(try Kernel.names(plot.path) == [])
+      try Kernel.link("/proc/self/fd/\(file.number)", plot("named"), following: true)
+      try Kernel.link("/proc/self/fd/\(file.number)", plot("twice"), following: true)
+      #expect(try file.stat().links == 2)
+      #expect(try Handle(plot("named"), O_RDONLY).readAll() == noise(count))
+      try Kernel.unlink(plot("named"))
+      try Kernel.unlink(plot("twice"))
+      // Its last name went, so it gets no other.
+      #expect(
+        outcome { try Kernel.link("/proc/self/fd/\(file.number)", plot("back"), following: true) } == CallError(ENOENT))
+    }
+    // O_EXCL: it shall never get a name.
+    let file = try make(O_EXCL)
+    #expect(
+      outcome { try Kernel.link("/proc/self/fd/\(file.number)", plot("named"), following: true) } == CallError(ENOENT))
+    #expect(try Kernel.names(plot.path) == [])
+    #expect(outcome { try Kernel.open(plot("missing"), GNU.unnamed | O_RDWR) } == CallError(ENOENT))
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 
 /// Functions and constants that Glibc has and its Swift module does not show.
@@ -36,6 +37,12 @@ enum GNU {
   static let unshare = find("unshare", (@convention(c) (CInt) -> CInt).self)
   /// syscall(2) of a call with two arguments; on the systems that Coffer runs on it takes them as any function does.
   static let call = find("syscall", (@convention(c) (Int, Int, UnsafeRawPointer?) -> Int).self)
+
+  /// By uname(2).
+  static func kernelIsAtLeast(_ major: Int, _ minor: Int) -> Bool {
+    let version = ProcessInfo.processInfo.operatingSystemVersion
+    return (version.majorVersion, version.minorVersion) >= (major, minor)
+  }
 
   private static func find<Function>(_ name: String, _ type: Function.Type) -> Function {
     unsafeBitCast(dlsym(nil, name), to: type)
