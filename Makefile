@@ -15,6 +15,7 @@ test: ## Installs what Debian lacks, checks the style and the arrows, runs the s
 test-console: ## Goes through the server's console in Chromium, and looks at every page; keeps its pictures
 	@Scripts/install-dependencies --console
 	@swift build --product coffer-server
+	@swift build --product coffer
 	@Scripts/test-console
 
 sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer

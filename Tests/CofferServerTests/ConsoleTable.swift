@@ -1,5 +1,7 @@
 import CofferAPI
+import CofferCrypto
 import Foundation
+import HTTPTypes
 import Testing
 
 @testable import CofferServer
@@ -64,6 +66,54 @@ enum ConsoleTable {
     try await Person($0.company, .editor).administrator.id
   }
 
+  /// A name that no other company has.
+  private static func name() -> String { "n-\(UUID().uuidString.lowercased().prefix(20))" }
+
+  /// Makes something that is called so, and returns its name.
+  private static func make(_ fixture: Fixture, _ path: String, _ json: (String) -> String) async throws -> String {
+    let name = name()
+    let reply = try await fixture.company.harness.send(.post, path, token: fixture.company.owner, json: json(name))
+    #expect(reply.status == 201, "\(String(decoding: reply.body, as: UTF8.self))")
+    return name
+  }
+
+  private static let rule: @Sendable (Fixture) async throws -> String = {
+    try await make($0, "/v1/rules") { #"{"id":"\#($0)","effect":"forbid","conditions":[]}"# }
+  }
+  private static let fileType: @Sendable (Fixture) async throws -> String = {
+    try await make($0, "/v1/file-types") { #"{"extension":"\#($0)","mediaTypes":["image/vnd.dwg"]}"# }
+  }
+  private static let classification: @Sendable (Fixture) async throws -> String = {
+    try await make($0, "/v1/classifications") { #"{"id":"\#($0)","name":"Secret"}"# }
+  }
+  private static let group: @Sendable (Fixture) async throws -> String = {
+    try await make($0, "/v1/groups") { #"{"id":"\#($0)","name":"Board"}"# }
+  }
+  private static let draft: @Sendable (Fixture) async throws -> String = {
+    let rules = #"[{"id":"in-draft","effect":"forbid","conditions":[]}]"#
+    let content = """
+      {"rules":\(rules),"classifications":[],"fileTypes":[],"settings":{"ownerActions":[],"allowFilteredTier":false},
+      "grace":{"warnAfter":60,"blockAfter":120}}
+      """
+    return try await $0.company.make("/v1/drafts", #"{"content":\#(content)}"#)
+  }
+
+  private static func member(isIn: Bool) -> Row {
+    Row(scope: "devices:write", success: 303) { fixture in
+      let (id, device) = (try await group(fixture), fixture.device.enrollment.deviceId)
+      if isIn {
+        let reply = try await fixture.company.harness.send(
+          .put, "/v1/devices/\(device)", token: fixture.company.owner,
+          headers: [.ifMatch: try await fixture.company.tag("/v1/devices/\(device)")], json: #"{"groups":["\#(id)"]}"#)
+        #expect(reply.status == 200)
+      }
+      return Prepared(id: id, fields: [("device", device)])
+    }
+  }
+
+  private static let escrowKey =
+    "coffer-escrow-public-key-1 \(HybridKey().publicKey.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())"
+
   /// For whoever is signed in. What nobody has to be known for is not here.
   static let rows: [String: Row] = [
     "GET /console": page("policy:read"),
@@ -80,10 +130,51 @@ enum ConsoleTable {
 
     "GET /console/rules": page("policy:read"),
     "POST /console/rules": form("policy:write", [("id", "no-print"), ("effect", "forbid"), ("actions", "print")]),
-    "POST /console/rules/{id}/remove": one("policy:write", of: "/v1/rules") { fixture in
-      let id = "r-\(UUID().uuidString.lowercased())"
-      return try await fixture.company.make("/v1/rules", #"{"id":"\#(id)","effect":"forbid","conditions":[]}"#)
+    "GET /console/new-rule": page("policy:write"),
+    "GET /console/rules/{id}": page("policy:read", rule),
+    "POST /console/rules/{id}/change": Row(scope: "policy:write", success: 303) { fixture in
+      let id = try await rule(fixture)
+      let tag = try await fixture.company.tag("/v1/rules/\(id)")
+      return Prepared(
+        id: id, fields: [("id", id), ("effect", "forbid"), ("actions", "print"), ("osBelow0", "17.4"), ("match", tag)])
     },
+    "POST /console/rules/{id}/remove": one("policy:write", of: "/v1/rules", rule),
+    "GET /console/simulator": page("policy:read"),
+
+    "GET /console/drafts": page("policy:read"),
+    "POST /console/drafts": form("policy:write", [("note", "for March")]),
+    "GET /console/drafts/{id}": page("policy:read", draft),
+    "POST /console/drafts/{id}/note": one("policy:write", of: "/v1/drafts", sending: [("note", "for April")], draft),
+    "POST /console/drafts/{id}/publish": one("policy:write", of: "/v1/drafts", draft),
+    "POST /console/drafts/{id}/renew": one("policy:write", draft),
+    "POST /console/drafts/{id}/discard": one("policy:write", of: "/v1/drafts", draft),
+    "GET /console/drafts/{id}/rule": page("policy:write", draft),
+    "POST /console/drafts/{id}/rule": one(
+      "policy:write", of: "/v1/drafts", sending: [("id", "no-print"), ("effect", "forbid")], draft),
+    "POST /console/drafts/{id}/rule/remove": one(
+      "policy:write", of: "/v1/drafts", sending: [("rule", "in-draft")], draft),
+    "GET /console/revisions": page("policy:read"),
+    "GET /console/revisions/{id}": page("policy:read") { _ in "1" },
+    "POST /console/revisions/{id}/restore": Row(scope: "policy:write", success: 303) {
+      Prepared(id: "1", fields: [("match", try await $0.company.tag("/v1/policy"))])
+    },
+
+    "GET /console/file-types": page("policy:read"),
+    "POST /console/file-types": form(
+      "policy:write", [("extension", "dwg"), ("mediaTypes", "image/vnd.dwg")]),
+    "GET /console/file-types/{id}": page("policy:read", fileType),
+    "POST /console/file-types/{id}/change": Row(scope: "policy:write", success: 303) { fixture in
+      let id = try await fileType(fixture)
+      let tag = try await fixture.company.tag("/v1/file-types/\(id)")
+      return Prepared(id: id, fields: [("extension", id), ("mediaTypes", "image/vnd.dwg image/x-dwg"), ("match", tag)])
+    },
+    "POST /console/file-types/{id}/remove": one("policy:write", of: "/v1/file-types", fileType),
+    "GET /console/classifications": page("policy:read"),
+    "POST /console/classifications": form("policy:write", [("id", "secret"), ("name", "Secret")]),
+    "GET /console/classifications/{id}": page("policy:read", classification),
+    "POST /console/classifications/{id}/change": one(
+      "policy:write", of: "/v1/classifications", sending: [("name", "Very secret")], classification),
+    "POST /console/classifications/{id}/remove": one("policy:write", of: "/v1/classifications", classification),
 
     "GET /console/devices": page("devices:read"),
     "GET /console/devices/{id}": page("devices:read", device),
@@ -99,6 +190,16 @@ enum ConsoleTable {
         id: id, command: try await fixture.company.make("/v1/devices/\(id)/commands", #"{"kind":"lock"}"#))
     },
     "POST /console/devices/{id}/remove": one("devices:write", device),
+    "POST /console/devices/{id}/groups": one("devices:write", of: "/v1/devices", sending: [], device),
+
+    "GET /console/groups": page("devices:read"),
+    "POST /console/groups": form("devices:write", [("id", "board"), ("name", "Board")]),
+    "GET /console/groups/{id}": page("devices:read", group),
+    "POST /console/groups/{id}/change": one(
+      "devices:write", of: "/v1/groups", sending: [("name", "The board")], group),
+    "POST /console/groups/{id}/remove": one("devices:write", of: "/v1/groups", group),
+    "POST /console/groups/{id}/put": member(isIn: false),
+    "POST /console/groups/{id}/take": member(isIn: true),
 
     "GET /console/enrolment": page("devices:read"),
     "POST /console/enrolment": form("devices:write", showing: 200, [("expiresIn", "3600")]),
@@ -128,6 +229,14 @@ enum ConsoleTable {
     "POST /console/tokens/{id}/revoke": one("accounts:write") {
       try await $0.company.make("/v1/tokens", #"{"name":"ci","role":"auditor","expiresIn":3600}"#)
     },
+
+    "GET /console/keys": page("policy:read"),
+    "POST /console/keys/rotate": matching("keys:write", "/v1/keys", []),
+    "POST /console/keys/wipe": matching("keys:write", "/v1/keys", []),
+    "POST /console/keys/escrow": matching("keys:write", "/v1/keys", [("key", escrowKey)]),
+    "POST /console/keys/export": form(
+      "keys:write", showing: 200,
+      [("password", Person.password), ("passphrase", "a phrase for the safe"), ("again", "a phrase for the safe")]),
 
     "GET /console/account": page(nil),
     "POST /console/account/password": form(

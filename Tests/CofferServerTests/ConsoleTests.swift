@@ -78,12 +78,20 @@ import Testing
       "/v1/tokens", #"{"name":\#(key),"role":"auditor","expiresIn":3600}"#)
     _ = try await company.make("/v1/invitations", #"{"email":"<b>@example.com","role":"auditor"}"#)
     _ = try await company.make("/v1/groups", #"{"id":"g","name":\#(key)}"#)
+    _ = try await company.make("/v1/classifications", #"{"id":"c","name":\#(key)}"#)
+    let scope = #""classifications":["c"],"groups":["g"],"apps":[{"bundleId":"com.acme.editor","teamId":"ACME"}]"#
+    _ = try await company.make("/v1/rules", #"{"id":"r","effect":"forbid",\#(scope),"conditions":[]}"#)
+    let draft = try await company.make("/v1/drafts", #"{"note":\#(key)}"#)
     let tag = try await company.tag("/v1/apps/\(app)")
     #expect(
       try await Self.post(person, "/console/apps/\(app)/approve", [("match", tag), ("reason", hostile)]).status == 303)
     let question = "app=\(app)&action=openIn&type=%3Cscript%3E&content=%3Cb%3E&version=%3Ci%3E&days=%22"
     var pages = [
-      "/console", "/console/apps", "/console/apps/\(app)", "/console/rules", "/console/rules?\(question)",
+      "/console", "/console/apps", "/console/apps/\(app)", "/console/rules", "/console/rules/r", "/console/new-rule",
+      "/console/simulator?\(question)", "/console/simulator?\(question)&by=draft-\(draft)&at=%3Cb%3E&label=c",
+      "/console/drafts", "/console/drafts/\(draft)", "/console/drafts/\(draft)/rule?rule=r", "/console/revisions",
+      "/console/revisions/4", "/console/file-types", "/console/classifications", "/console/classifications/c",
+      "/console/groups", "/console/groups/g", "/console/keys",
       "/console/devices", "/console/devices/\(id)", "/console/devices/\(id)/wipe", "/console/enrolment",
       "/console/settings", "/console/audit", "/console/people", "/console/account",
     ]

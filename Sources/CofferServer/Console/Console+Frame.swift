@@ -40,13 +40,34 @@ extension Console {
         "Coffer"
         if !visit.company.isEmpty { Tag.span(.class("company")) { visit.company } }
       }
-      if visit.signedIn != nil {
-        Tag.nav(.aria(.label, "Console")) {
-          Tag.ul {
-            for place in Place.allCases where place.permission.map(visit.may) ?? true {
-              Tag.li {
-                Tag.a(.href(place.link), place == page.place ? .aria(.current, "page") : nil) { place.name }
-              }
+      if visit.signedIn != nil { navigation(page.place, visit) }
+    }
+  }
+
+  /// The areas, and below them the places of the one that the page belongs to.
+  @HTMLBuilder private func navigation(_ current: Place?, _ visit: Visit) -> HTML {
+    let areas = Area.allCases
+      .map { area in (area, area.places.filter { $0.permission.map(visit.may) ?? true }) }
+      .filter { !$0.1.isEmpty }
+    let here = areas.first { area in current.map(area.1.contains) ?? false }
+    Tag.nav(.aria(.label, "Console")) {
+      Tag.ul {
+        for (area, places) in areas {
+          let isHere = area == here?.0
+          Tag.li {
+            Tag.a(.href(places[0].link), isHere ? .aria(.current, places.count == 1 ? "page" : "true") : nil) {
+              area.name(of: places)
+            }
+          }
+        }
+      }
+    }
+    if let (area, places) = here, places.count > 1 {
+      Tag.nav(.class("within"), .aria(.label, area.name(of: places))) {
+        Tag.ul {
+          for place in places {
+            Tag.li {
+              Tag.a(.href(place.link), place == current ? .aria(.current, "page") : nil) { place.name }
             }
           }
         }

@@ -12,12 +12,16 @@ struct Console: Sendable {
 
   /// Everything that the console answers. There is no other place where a page or a form comes from.
   var routes: [ConsoleRoute] {
-    entrance + overview + apps + rules + devices + enrolment + settings + audit + people + account + [
+    entrance + overview + apps + policyPages + devices + groups + enrolment + audit + people + keys + account + [
       ConsoleRoute(method: .get, path: "/", access: .redirect("/console")),
       ConsoleRoute(method: .get, path: RouterPath(Asset.style.path.text), access: .asset(.style)),
       ConsoleRoute(method: .get, path: RouterPath(Asset.script.path.text), access: .asset(.script)),
       ConsoleRoute(method: .get, path: "/console/events", access: .other(nil, streamNews)),
     ]
+  }
+
+  private var policyPages: [ConsoleRoute] {
+    rules + simulator + drafts + draftRules + revisions + fileTypes + classifications + settings
   }
 
   /// Where people reach the server: as its operator said, or as this person does.

@@ -84,6 +84,7 @@ struct ConsoleResponder: HTTPResponder {
       case .see(let link, let notice): return ConsoleResponse.redirect(to: link, notice: notice)
       case .leave(let link, let cookie): return ConsoleResponse.redirect(to: link, cookie: cookie)
       case .show(let page): return console.response(page, visit)
+      case .file(let answer): return answer
       }
     } catch {
       guard let problem = console.problem(error), problem.name != .notFound, problem.name != .unauthorized else {

@@ -49,6 +49,8 @@ enum Outcome: Sendable {
   case see(Link, Notice?)
   /// A page that cannot be had again, because it shows a secret once.
   case show(ConsolePage)
+  /// A file to keep, which cannot be had again.
+  case file(Response)
   /// A page with a cookie that is set or cleared.
   case leave(Link, cookie: String)
 }

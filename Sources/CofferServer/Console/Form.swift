@@ -23,10 +23,14 @@ struct Form {
 
   private static func id(_ field: String, _ path: String) -> String {
     let form = String(path.map { $0.isLetter || $0.isNumber ? $0 : "-" }.drop { $0 == "-" })
-    return "\(form)-\(field.prefix { $0.isLetter })"
+    return "\(form)-\(field.prefix { $0.isLetter || $0.isNumber })"
   }
 
-  private func id(_ name: String) -> String { Self.id(name, action.text) }
+  /// The element of a field of this form, or of what stands for several.
+  func id(_ name: String) -> String { Self.id(name, action.text) }
+
+  /// What was typed into this form, when it was refused.
+  var refused: FormValues? { refusal?.values }
 
   /// - Parameter match: the version of the thing as the page shows it: who sends the form has seen it.
   /// - Parameter then: other buttons, with what they send as `then`.

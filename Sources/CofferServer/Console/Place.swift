@@ -1,17 +1,29 @@
 /// The parts of the console, as the navigation has them.
 enum Place: CaseIterable, Sendable {
-  case overview, apps, rules, devices, enrolment, settings, audit, people, account
+  case overview, apps
+  case rules, simulator, drafts, revisions, fileTypes, classifications, settings
+  case devices, groups, enrolment
+  case audit
+  case people, keys
+  case account
 
   var name: String {
     switch self {
     case .overview: "Overview"
     case .apps: "Apps"
     case .rules: "Rules"
-    case .devices: "Devices"
-    case .enrolment: "Enrolment"
+    case .simulator: "Simulator"
+    case .drafts: "Drafts"
+    case .revisions: "Revisions"
+    case .fileTypes: "File types"
+    case .classifications: "Classifications"
     case .settings: "Settings"
+    case .devices: "Devices"
+    case .groups: "Groups"
+    case .enrolment: "Enrolment"
     case .audit: "Audit"
     case .people: "People and tokens"
+    case .keys: "Keys"
     case .account: "Your account"
     }
   }
@@ -21,11 +33,18 @@ enum Place: CaseIterable, Sendable {
     case .overview: "/console"
     case .apps: "/console/apps"
     case .rules: "/console/rules"
-    case .devices: "/console/devices"
-    case .enrolment: "/console/enrolment"
+    case .simulator: "/console/simulator"
+    case .drafts: "/console/drafts"
+    case .revisions: "/console/revisions"
+    case .fileTypes: "/console/file-types"
+    case .classifications: "/console/classifications"
     case .settings: "/console/settings"
+    case .devices: "/console/devices"
+    case .groups: "/console/groups"
+    case .enrolment: "/console/enrolment"
     case .audit: "/console/audit"
     case .people: "/console/people"
+    case .keys: "/console/keys"
     case .account: "/console/account"
     }
   }
@@ -33,8 +52,9 @@ enum Place: CaseIterable, Sendable {
   /// What somebody needs to see it.
   var permission: Permission? {
     switch self {
-    case .overview, .apps, .rules, .settings: .readPolicy
-    case .devices, .enrolment: .readDevices
+    case .overview, .apps, .rules, .simulator, .drafts, .revisions, .fileTypes, .classifications, .settings, .keys:
+      .readPolicy
+    case .devices, .groups, .enrolment: .readDevices
     case .audit: .readAudit
     case .people: .readAccounts
     case .account: nil
@@ -42,48 +62,28 @@ enum Place: CaseIterable, Sendable {
   }
 }
 
-/// What a page says of a change that has just been made.
-enum Notice: String, CaseIterable, Sendable {
-  case requested, approved
-  case halfApproved = "half-approved"
-  case changed, revoked, removed
-  case ruleAdded = "rule-added"
-  case
-    ruleRemoved = "rule-removed"
-  case saved, ordered, cancelled
-  case deviceRemoved = "device-removed"
-  case codeRevoked =
-    "code-revoked"
-  case invitationRevoked = "invitation-revoked"
-  case tokenRevoked = "token-revoked"
-  case
-    passwordChanged = "password-changed"
-  case signedOut = "signed-out"
-  case factorAdded = "factor-added"
-  case
-    factorRemoved = "factor-removed"
+/// What belongs together. Few, so that the navigation is one line.
+enum Area: CaseIterable, Sendable {
+  case overview, apps, policy, devices, audit, company, account
 
-  var sentence: String {
+  var places: [Place] {
     switch self {
-    case .requested: "The app is requested. Nothing is let out to it until it is approved."
-    case .approved: "The app is approved. Connected devices fetch the new policy now."
-    case .halfApproved: "Your approval is noted. A second person has to approve it, too."
-    case .changed: "The change is saved."
-    case .revoked: "The app is revoked. Connected devices fetch the new policy now."
-    case .removed: "It is removed."
-    case .ruleAdded: "The rule is in force. Connected devices fetch the new policy now."
-    case .ruleRemoved: "The rule is gone. Connected devices fetch the new policy now."
-    case .saved: "The settings are saved. Connected devices fetch the new policy now."
-    case .ordered: "The order is signed and waits for the device."
-    case .cancelled: "The order is taken back. A device that fetched it already may still carry it out."
-    case .deviceRemoved: "The device is removed. It can fetch nothing any more."
-    case .codeRevoked: "The enrolment code is withdrawn."
-    case .invitationRevoked: "The invitation is withdrawn."
-    case .tokenRevoked: "The token is withdrawn. Whatever uses it is refused from now on."
-    case .passwordChanged: "Your password is changed. Sign in with the new one."
-    case .signedOut: "You are signed out."
-    case .factorAdded: "From now on, signing in asks for a one-time code."
-    case .factorRemoved: "Signing in asks for no one-time code any more."
+    case .overview: [.overview]
+    case .apps: [.apps]
+    case .policy: [.rules, .simulator, .drafts, .revisions, .fileTypes, .classifications, .settings]
+    case .devices: [.devices, .groups, .enrolment]
+    case .audit: [.audit]
+    case .company: [.people, .keys]
+    case .account: [.account]
+    }
+  }
+
+  /// An area of one place is called as the place is.
+  func name(of places: [Place]) -> String {
+    switch self {
+    case .policy: "Policy"
+    case .company: "Company"
+    default: places[0].name
     }
   }
 }

@@ -57,6 +57,11 @@ struct Visit: Sendable {
 }
 
 extension JSONValue {
+  /// What a value is in JSON.
+  init(encoding value: some Encodable) throws {
+    self = try JSONDecoder().decode(JSONValue.self, from: Data(Response.encoded(value)))
+  }
+
   /// A list of texts.
   static func texts(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
 

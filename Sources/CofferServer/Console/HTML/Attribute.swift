@@ -76,6 +76,19 @@ struct Link: Sendable, ExpressibleByStringInterpolation, Equatable {
   init(stringLiteral value: String) { text = value }
   init(stringInterpolation: StringInterpolation) { text = stringInterpolation.text }
 
+  /// The same with a query. Names stand in the program; values may be anything.
+  func asking(_ fields: KeyValuePairs<String, String?>) -> Link {
+    var parts = StringInterpolation(literalCapacity: 0, interpolationCount: 0)
+    parts.text = text
+    for (name, value) in fields {
+      guard let value else { continue }
+      parts.appendLiteral(parts.text.contains("?") ? "&" : "?")
+      parts.appendLiteral("\(name)=")
+      parts.appendInterpolation(value)
+    }
+    return Link(stringInterpolation: parts)
+  }
+
   struct StringInterpolation: StringInterpolationProtocol {
     var text = ""
 

@@ -68,6 +68,7 @@ extension Console {
     let line: DeviceLine
     let commands: [CommandRecord]
     let names: ActorNames
+    let groups: [DeviceGroup]
   }
 
   private func shown(_ visit: Visit) async throws -> Shown {
@@ -79,18 +80,22 @@ extension Console {
       return Shown(
         line: try DeviceLine(device, desired: desired, now: visit.now, in: transaction),
         commands: commands.suffix(50).reversed(),
-        names: try ActorNames(commands.map(\.createdBy), tenant: tenant, in: transaction))
+        names: try ActorNames(commands.map(\.createdBy), tenant: tenant, in: transaction),
+        groups: try transaction.resources(.group, tenant: tenant).map { try $0.decoded(DeviceGroup.self) })
     }
   }
 
-  @Sendable private func devicePage(_ visit: Visit) async throws -> ConsolePage {
+  @Sendable func devicePage(_ visit: Visit) async throws -> ConsolePage {
     let shown = try await shown(visit)
     return ConsolePage(shown.line.name, in: .devices) {
       Tag.div(.id("live-device"), .data(.live, "")) {
         DeviceFacts(line: shown.line, now: visit.now).html
         orders(shown, visit)
       }
-      if visit.may(.manageDevices) { steps(shown.line, visit) }
+      if visit.may(.manageDevices) {
+        groupForm(shown.line, shown.groups, visit)
+        steps(shown.line, visit)
+      }
     }
   }
 

@@ -1,6 +1,4 @@
-internal import CofferCrypto
 internal import CofferPolicy
-internal import CofferSystem
 internal import Hummingbird
 
 /// What a company set for all its devices, and how it approves.
@@ -22,15 +20,6 @@ extension Console {
       owner(tenant, visit)
       grace(tenant, visit)
       approvals(tenant, visit)
-      Tag.section(.class("panel"), .aria(.labelledby, "company")) {
-        Tag.h2(.id("company")) { "Your company on this server" }
-        Tag.dl {
-          Facts.fact("Name") { tenant.name }
-          Facts.fact("Fingerprint of the root key") { Tag.code { tenant.keys.root.fingerprint.hexadecimal } }
-          Facts.fact("Epoch of the signing key") { "\(tenant.keys.epoch)" }
-        }
-        Tag.p(.class("hint")) { "Enrolment codes carry the fingerprint: by it, devices know your company." }
-      }
     }
   }
 

@@ -1,137 +1,62 @@
 internal import CofferPolicy
 internal import Hummingbird
 
-/// What the policy would decide, by the function that devices decide by. Asking changes nothing, so that the question
+/// What a policy would decide, by the function that devices decide by. Asking changes nothing, so that the question
 /// stands in the address and can be sent to somebody.
-struct Simulator {
-  let visit: Visit
-  let apps: [AppRecord]
-  let groups: [String]
-  let content: PolicyContent
+extension Console {
+  var simulator: [ConsoleRoute] { [.page("/console/simulator", .readPolicy, simulatorPage)] }
 
-  struct Answer: Decodable {
-    let isPermitted: Bool
-    let rules: [String]
-    let sentence: String
-    let warning: String?
+  @Sendable private func simulatorPage(_ visit: Visit) async throws -> ConsolePage {
+    let tenant = try visit.person().administrator.tenant
+    let form = try await store.read { transaction in
+      SimulatorForm(
+        visit: visit,
+        apps: try transaction.appRecords(tenant: tenant, after: 0, limit: 500).map(\.value),
+        names: try PolicyNames(of: tenant, in: transaction),
+        drafts: try transaction.resources(.draft, tenant: tenant).map { try $0.decoded(PolicyDraft.self) })
+    }
+    let (asked, inForce) = try await answers(form)
+    return ConsolePage("Simulator", in: .simulator) {
+      Tag.p {
+        "What would be decided? Asking changes nothing. The answer is the one that a device with this policy gives."
+      }
+      if let asked { form.shown(asked, as: form.source == .inForce ? nil : form.source.name(form.drafts)) }
+      if let inForce { form.shown(inForce, as: "What is in force now", isSecond: true) }
+      form.html
+    }
   }
 
-  enum Result {
-    case notAsked
-    case answer(Answer)
-    case refused(HTTPProblem)
+  /// What the policy that is asked decides; and beside a draft or an earlier revision, what the one in force does.
+  private func answers(_ form: SimulatorForm) async throws -> (SimulatorForm.Result?, SimulatorForm.Result?) {
+    let question: JSONValue
+    do {
+      guard let made = try form.question() else { return (nil, nil) }
+      question = made
+    } catch let problem as HTTPProblem {
+      return (.refused(problem), nil)
+    }
+    let asked = try await ask(question, form.source, form.visit)
+    return (asked, form.source == .inForce ? nil : try await ask(question, .inForce, form.visit))
   }
 
   private struct Simulation: Decodable {
-    let decisions: [Answer]
+    let decisions: [SimulatorForm.Answer]
   }
 
-  func ask(_ server: PolicyServer) async throws -> Result {
-    let values = visit.values
-    guard visit.call.request.method == .get, let action = values.text("action") else { return .notAsked }
-    func text(_ name: String) -> JSONValue? { values.text(name).map { .string($0) } }
-    let app = apps.first { $0.approval.id == values.text("app") }.map { app -> JSONValue in
-      .fields([
-        "bundleId": .string(app.approval.bundleId), "teamId": .string(app.approval.teamId),
-        "teamKey": app.approval.teamKey.map { .string($0.text) }, "version": .string(values.text("version") ?? "1"),
-        "tier": .string(values.text("tier") ?? app.approval.tier.rawValue),
-      ])
-    }
-    let days = values.text("days").flatMap { Int64($0) } ?? 0
-    let question = JSONValue.fields([
-      "app": app, "action": .string(action),
-      "file": .fields(["extension": text("type"), "content": text("content")]),
-      "groups": values.text("group").map { .texts([$0]) },
-      "isDeviceUnlocked": .boolean(values.text("unlocked") != "no"),
-      "policyAge": .integer(min(max(days, 0), 3650) * 86_400), "osVersion": .string(values.text("os") ?? "1"),
-    ])
+  private func ask(
+    _ question: JSONValue, _ source: SimulatorForm.Source, _ visit: Visit
+  ) async throws -> SimulatorForm.Result? {
+    let fields: JSONValue =
+      switch source {
+      case .inForce: .object(["requests": .array([question])])
+      case .draft(let id): .object(["requests": .array([question]), "draft": .string(id)])
+      case .revision(let number): .object(["requests": .array([question]), "revision": .integer(number)])
+      }
     do {
-      let answer = try await server.simulate(
-        visit.asking(.object(["requests": .array([question])])), visit.caller())
-      return try await answer.decoded(Simulation.self).decisions.first.map(Result.answer) ?? .notAsked
-    } catch let problem as HTTPProblem {
+      let answer = try await server.simulate(visit.asking(fields), visit.caller())
+      return try await answer.decoded(Simulation.self).decisions.first.map(SimulatorForm.Result.answer)
+    } catch let problem as HTTPProblem where problem.name != .notFound {
       return .refused(problem)
-    }
-  }
-
-  func html(_ result: Result) -> HTML {
-    Tag.section(.class("panel"), .id("simulate"), .aria(.labelledby, "simulate-title")) {
-      Tag.h2(.id("simulate-title")) { "What would be decided?" }
-      Tag.p { "Asking changes nothing. The answer is the one that a device with the newest policy gives." }
-      shown(result)
-      Tag.form(.get, .action("/console/rules#simulate"), .noValidate) {
-        Tag.div(.class("columns")) {
-          select(
-            "Who asks", "app",
-            [("", "The device’s owner, without an app")]
-              + apps.map { ($0.approval.id, "\($0.approval.name) (\(Words.state($0.state).lowercased()))") })
-          select("For what", "action", Action.allCases.map { ($0.rawValue, Words.action($0).name) })
-          field("File type", "type", hint: "Such as pdf.")
-          field(
-            "What the content really is", "content", hint: "Such as application/pdf. Empty: what the file type says.")
-          select("Is the device unlocked?", "unlocked", [("yes", "Yes"), ("no", "No")])
-          field("Days since the device last heard of the server", "days", hint: "A number. Empty: none.")
-          field("Version of the app", "version", hint: "Such as 2.1.")
-          field("Version of the operating system", "os", hint: "Such as 17.4.")
-          if !groups.isEmpty {
-            select("Group of the device", "group", [("", "None")] + groups.map { ($0, $0) })
-          }
-        }
-        Tag.p(.class("buttons")) { Tag.button(.type("submit")) { "Ask" } }
-      }
-    }
-  }
-
-  @HTMLBuilder private func shown(_ result: Result) -> HTML {
-    switch result {
-    case .notAsked: HTML.nothing
-    case .refused(let problem):
-      Tag.div(.class("problem"), .role("alert"), .tabIndex(-1), .data(.focus, "")) {
-        Tag.p { "This cannot be asked: \(problem.detail)" }
-      }
-    case .answer(let answer):
-      Tag.div(
-        .class(answer.isPermitted ? "answer permitted" : "answer refused"), .role("status"), .tabIndex(-1),
-        .data(.focus, "")
-      ) {
-        Tag.p { Tag.strong { answer.isPermitted ? "Permitted" : "Refused" } }
-        Tag.p { answer.sentence }
-        if let warning = answer.warning { Tag.p { warning } }
-        Tag.p { "Decided by:" }
-        Tag.ul {
-          for rule in answer.rules { Tag.li { origin(rule) } }
-        }
-      }
-    }
-  }
-
-  private func origin(_ rule: String) -> HTML {
-    if rule.hasPrefix("app:"), let app = apps.first(where: { $0.approval.ruleID == rule }) {
-      return Tag.a(.href("/console/apps/\(app.approval.id)")) { "the approval of \(app.approval.name)" }
-    }
-    if rule.hasPrefix("settings:") { return Tag.a(.href("/console/settings")) { Words.rule(rule) } }
-    return .text(Words.rule(rule))
-  }
-
-  private func field(_ label: String, _ name: String, hint: String) -> HTML {
-    Tag.div(.class("field")) {
-      Tag.label(.for("ask-\(name)")) { "\(label) (optional)" }
-      Tag.p(.class("hint"), .id("ask-\(name)-hint")) { hint }
-      Tag.input(
-        .id("ask-\(name)"), .name(name), .type("text"), .value(visit.values.text(name) ?? ""),
-        .aria(.describedby, "ask-\(name)-hint"), .autocomplete("off"), .noSpelling)
-    }
-  }
-
-  private func select(_ label: String, _ name: String, _ choices: [(value: String, label: String)]) -> HTML {
-    let chosen = visit.values.text(name) ?? choices.first?.value
-    return Tag.div(.class("field")) {
-      Tag.label(.for("ask-\(name)")) { label }
-      Tag.select(.id("ask-\(name)"), .name(name)) {
-        for choice in choices {
-          Tag.option(.value(choice.value), choice.value == chosen ? .selected : nil) { choice.label }
-        }
-      }
     }
   }
 }

@@ -24,6 +24,19 @@ enum Words {
     actions.isEmpty ? "nothing" : actions.map { action($0).name.lowercased() }.joined(separator: ", ")
   }
 
+  /// What a device does of all that rules can be about.
+  static let askedActions =
+    "The program coffer asks before it imports, saves a copy, opens in an app and mounts. The other actions count where "
+    + "an app that has Coffer built in asks for them."
+
+  static let shortName = "Rules name it by this. Letters, digits, dots and hyphens; it cannot be changed."
+
+  static let withoutGroups =
+    "Devices do not learn their groups yet: on a device, none of them is in any group, whatever stands here."
+
+  static let withoutClassifications =
+    "Programs give files no classification yet: on a device, no file has one, whatever stands here."
+
   static func tier(_ tier: Tier) -> (name: String, meaning: String) {
     switch tier {
     case .enforced:
@@ -102,6 +115,21 @@ enum Words {
 
   static func field(_ name: String) -> String {
     switch name.prefix(while: \.isLetter) {
+    case "extensions": "File types"
+    case "extension": "File type"
+    case "mediaTypes": "What its content is"
+    case "effect": "What it does"
+    case "osFrom": "Operating system, this version or newer"
+    case "osBelow": "Operating system, older than"
+    case "appFrom": "App, this version or newer"
+    case "appBelow": "App, older than"
+    case "age": "Time since the device heard of the server"
+    case "days": "Days"
+    case "from": "From"
+    case "to": "To"
+    case "offset": "The company’s clock, ahead of UTC"
+    case "again": "The same again"
+    case "key": "The public key"
     case "bundleId": "Bundle id"
     case "teamId": "Team id"
     case "teamKey": "Team key"

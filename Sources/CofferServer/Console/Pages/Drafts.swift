@@ -1,0 +1,230 @@
+internal import CofferPolicy
+internal import Hummingbird
+
+/// Policies that are prepared: seen, tried and published whole.
+extension Console {
+  var drafts: [ConsoleRoute] {
+    [
+      .page("/console/drafts", .readPolicy, draftsPage),
+      .change("/console/drafts", .changePolicy, on: draftsPage, prepareDraft),
+      .page("/console/drafts/:id", .readPolicy, draftPage),
+      .change("/console/drafts/:id/note", .changePolicy, on: draftPage, renameDraft),
+      .change("/console/drafts/:id/publish", .changePolicy, on: draftPage, publishDraft),
+      .change("/console/drafts/:id/renew", .changePolicy, on: draftPage, renewDraft),
+      .change("/console/drafts/:id/discard", .changePolicy, on: draftPage, discardDraft),
+    ]
+  }
+
+  @Sendable private func draftsPage(_ visit: Visit) async throws -> ConsolePage {
+    let tenant = try visit.person().administrator.tenant
+    let (drafts, current) = try await store.read { transaction in
+      (
+        try transaction.resources(.draft, tenant: tenant).map { try $0.decoded(PolicyDraft.self) },
+        try server.found(transaction.currentRevision(tenant: tenant)).number
+      )
+    }
+    return ConsolePage("Drafts", in: .drafts) {
+      Tag.p {
+        "Most changes hold as soon as they are saved. What is to be looked at first goes into a draft: it begins as a "
+          + "copy of what is in force, and nothing of it holds until it is published, whole."
+      }
+      Tag.div(.id("live-drafts"), .data(.live, "")) {
+        if drafts.isEmpty {
+          Tag.p(.class("empty")) { "There is no draft." }
+        } else {
+          DataTable.table("Drafts", ["Draft", "State"]) {
+            for draft in drafts {
+              Tag.tr {
+                DataTable.head { Tag.a(.href("/console/drafts/\(draft.id)")) { draft.title } }
+                DataTable.cell("State") {
+                  draft.base == current
+                    ? "Can be published" : "Made from revision \(draft.base), but \(current) is in force now"
+                }
+              }
+            }
+          }
+        }
+      }
+      if visit.may(.changePolicy) {
+        let form = Form(visit, "/console/drafts")
+        Tag.section(.class("panel"), .aria(.labelledby, "prepare")) {
+          Tag.h2(.id("prepare")) { "Prepare a draft" }
+          form("Make a draft of what is in force") {
+            form.text("What it is for", "note", hint: "Such as: no printing from March on.", optional: true)
+          }
+        }
+      }
+    }
+  }
+
+  /// A draft with what a page needs beside it.
+  struct ShownDraft: Sendable {
+    let draft: PolicyDraft
+    let tag: EntityTag
+    let inForce: PolicyContent
+    let current: Int64
+    /// The company's names and those of the draft.
+    let names: PolicyNames
+    let apps: [AppRecord]
+  }
+
+  func shownDraft(_ visit: Visit) async throws -> ShownDraft {
+    let (id, tenant) = (try visit.call.id(), try visit.person().administrator.tenant)
+    return try await store.read { transaction in
+      let stored = try server.found(transaction.resource(.draft, id: id, tenant: tenant))
+      let draft = try stored.decoded(PolicyDraft.self)
+      var names = try PolicyNames(of: tenant, in: transaction)
+      names.classifications = draft.content.classifications
+      return ShownDraft(
+        draft: draft, tag: EntityTag(of: stored.body.utf8),
+        inForce: try PolicyContent(of: server.found(transaction.tenant(id: tenant)), in: transaction),
+        current: try server.found(transaction.currentRevision(tenant: tenant)).number, names: names,
+        apps: try transaction.appsInForce(tenant: tenant))
+    }
+  }
+
+  @Sendable private func draftPage(_ visit: Visit) async throws -> ConsolePage {
+    let shown = try await shownDraft(visit)
+    let (draft, id) = (shown.draft, shown.draft.id)
+    let difference = PolicyDifference(from: PolicyState(shown.inForce), to: PolicyState(draft.content), shown.names)
+    return ConsolePage("Draft: \(draft.title)", in: .drafts) {
+      Tag.section(.class("panel"), .aria(.labelledby, "differences")) {
+        Tag.h2(.id("differences")) { "What publishing it would change" }
+        difference.html(nothing: "Nothing: it says what is in force. Change its rules below.")
+        Tag.p {
+          Tag.a(.href(("/console/simulator" as Link).asking(["by": "draft-\(id)"]))) {
+            "Ask what it would decide, beside what is decided now"
+          }
+        }
+      }
+      if visit.may(.changePolicy) { publishing(shown, difference, visit) }
+      Tag.section(.class("panel"), .aria(.labelledby, "rules")) {
+        Tag.h2(.id("rules")) { "Its rules" }
+        if draft.content.rules.isEmpty {
+          Tag.p(.class("empty")) { "It has no rule." }
+        } else {
+          RuleTable(names: shown.names, caption: "Rules of the draft").html(draft.content.rules) { rule in
+            visit.may(.changePolicy) ? ("/console/drafts/\(id)/rule" as Link).asking(["rule": rule.id]) : nil
+          }
+        }
+        if visit.may(.changePolicy) {
+          Tag.p { Tag.a(.class("button plain"), .href("/console/drafts/\(id)/rule")) { "Add a rule to the draft" } }
+        }
+        Tag.p(.class("hint")) {
+          "A draft has file types, classifications and settings, too; here its rules can be changed, and the rest by the "
+            + "API. Approvals of apps are in no draft: they go on as they are."
+        }
+      }
+      if visit.may(.changePolicy) { keeping(shown, visit) }
+    }
+  }
+
+  private func publishing(_ shown: ShownDraft, _ difference: PolicyDifference, _ visit: Visit) -> HTML {
+    let draft = shown.draft
+    return Tag.section(.class("panel"), .aria(.labelledby, "publish")) {
+      if draft.base == shown.current {
+        Tag.h2(.id("publish")) { "Publish" }
+        Tag.p {
+          "The draft takes the place of revision \(shown.current), whole, as revision \(shown.current + 1). Devices "
+            + "decide by it as soon as they have it."
+        }
+        Form(visit, "/console/drafts/\(draft.id)/publish")("Publish the draft", match: shown.tag) {}
+      } else {
+        Tag.h2(.id("publish")) { "It cannot be published as it is" }
+        Tag.p {
+          "It was made from revision \(draft.base), and revision \(shown.current) is in force now. Publishing it would "
+            + "take back what was changed since. Look at the list above: what you did not mean is what came since."
+        }
+        Form(visit, "/console/drafts/\(draft.id)/renew")("Make a new draft of it, from revision \(shown.current)") {}
+      }
+    }
+  }
+
+  @HTMLBuilder private func keeping(_ shown: ShownDraft, _ visit: Visit) -> HTML {
+    let id = shown.draft.id
+    let note = Form(visit, "/console/drafts/\(id)/note")
+    Tag.section(.class("panel"), .aria(.labelledby, "note")) {
+      Tag.h2(.id("note")) { "What it is for" }
+      note("Save the note", match: shown.tag) {
+        note.text("What it is for", "note", shown.draft.note, optional: true)
+      }
+    }
+    Tag.section(.class("panel"), .aria(.labelledby, "discard")) {
+      Tag.h2(.id("discard")) { "Discard" }
+      Tag.p { "What is in force stays as it is." }
+      Form(visit, "/console/drafts/\(id)/discard")("Discard the draft", match: shown.tag, style: "danger") {}
+    }
+  }
+
+  @Sendable private func prepareDraft(_ visit: Visit) async throws -> Outcome {
+    let draft = try await newDraft(visit.values.text("note") ?? "", visit).draft
+    return .see("/console/drafts/\(draft.id)", .draftMade)
+  }
+
+  /// A draft of what is in force, with its tag.
+  private func newDraft(_ note: String, _ visit: Visit) async throws -> (draft: PolicyDraft, tag: String?) {
+    let answer = try await server.createDraft(visit.asking(.object(["note": .string(note)])), visit.caller())
+    return (try await answer.decoded(PolicyDraft.self), answer.headers[.eTag])
+  }
+
+  /// Puts a change of one rule into a new draft: another rule in place of the one of this id, a new one, or none.
+  func prepareRule(_ rule: Rule?, in id: String?, _ visit: Visit) async throws -> Outcome {
+    var (draft, tag) = try await newDraft("Rule \(rule?.id ?? id ?? "")", visit)
+    do {
+      try draft.content.put(rule, inPlaceOf: id)
+      let body: JSONValue = .object(["content": try JSONValue(encoding: draft.content)])
+      tag = try await server.changeDraft(visit.asking(body, id: draft.id, match: tag), visit.caller()).headers[.eTag]
+    } catch {
+      // A draft that says nothing new is of no use to anybody.
+      _ = try await server.removeDraft(visit.asking(id: draft.id, match: tag), visit.caller())
+      throw error
+    }
+    return .see("/console/drafts/\(draft.id)", .draftMade)
+  }
+
+  @Sendable private func renameDraft(_ visit: Visit) async throws -> Outcome {
+    let body: JSONValue = .object(["note": .string(visit.values.text("note") ?? "")])
+    _ = try await server.changeDraft(visit.asking(body), visit.caller())
+    return .see("/console/drafts/\(try visit.call.id())", .draftChanged)
+  }
+
+  @Sendable private func publishDraft(_ visit: Visit) async throws -> Outcome {
+    _ = try await server.publishDraft(visit.asking(), visit.caller())
+    return .see("/console/revisions", .published)
+  }
+
+  /// The same content once more, as a draft of what is in force now. The old one is kept until somebody discards it.
+  @Sendable private func renewDraft(_ visit: Visit) async throws -> Outcome {
+    let draft = try await shownDraft(visit).draft
+    let body: JSONValue = .object(["note": .string(draft.note), "content": try JSONValue(encoding: draft.content)])
+    let made = try await server.createDraft(visit.asking(body), visit.caller()).decoded(PolicyDraft.self)
+    return .see("/console/drafts/\(made.id)", .draftMade)
+  }
+
+  @Sendable private func discardDraft(_ visit: Visit) async throws -> Outcome {
+    _ = try await server.removeDraft(visit.asking(), visit.caller())
+    return .see("/console/drafts", .draftRemoved)
+  }
+}
+
+extension PolicyDraft {
+  /// What people call it.
+  var title: String { note.isEmpty ? "Draft \(id.prefix(8))" : note }
+}
+
+extension PolicyContent {
+  /// Puts a rule where the one of this id is, or at the end; without a rule, takes that one away.
+  mutating func put(_ rule: Rule?, inPlaceOf id: String?) throws {
+    let index = id.flatMap { id in rules.firstIndex { $0.id == id } }
+    if id != nil && index == nil { throw HTTPProblem.notFound }
+    if let rule, rule.id != id, rules.contains(where: { $0.id == rule.id }) {
+      throw HTTPProblem.invalid("id", "is the name of another rule")
+    }
+    switch (rule, index) {
+    case (let rule?, let index?): rules[index] = rule
+    case (let rule?, nil): rules.append(rule)
+    case (nil, let index?): rules.remove(at: index)
+    case (nil, nil): break
+    }
+  }
+}
