@@ -168,6 +168,51 @@ import Testing
     #expect(try await groups() == ["board"])
   }
 
+  @Test func `of a device that has said nothing, nothing is said but that`() async throws {
+    let (company, person) = try await Self.company()
+    let device = try await company.enroll()
+    let path = "/console/devices/\(device.enrollment.deviceId)"
+    let pages = ["/console/devices", path, "\(path)/wipe", "/console"]
+    func texts() async throws -> [String] {
+      var texts: [String] = []
+      for path in pages { texts.append(try await Self.page(person, path)) }
+      return texts
+    }
+    let before = try await texts()
+    #expect(before[0].contains("Not known") && before[1].contains("Not known"))
+    #expect(before[1].contains(Words.notReported) && before[2].contains(Words.notReported))
+    #expect(before[3].contains("the device has not said by which it decides"))
+    #expect(!before.contains { $0.contains("Behind") || $0.contains("Up to date</span>") })
+    let newest = try await company.policy().revision
+    for (applied, badge) in [(newest, "Up to date</span>"), (newest - 1, "Behind</span>")] {
+      let report = try await company.harness.send(
+        .put, "/v1/device/report", token: try await device.token(), json: #"{"appliedRevision":\#(applied)}"#)
+      #expect(report.status == 204)
+      let after = try await texts()
+      #expect(after[0].contains(badge) && after[1].contains(badge))
+      #expect(!after.contains { $0.contains("Not known") || $0.contains(Words.notReported) })
+    }
+  }
+
+  @Test func `the audit says what was added, changed and removed`() async throws {
+    let (company, person) = try await Self.company()
+    let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/groups/sales")]
+    _ = try await company.harness.send(.delete, "/v1/groups/sales", token: company.owner, headers: headers)
+    _ = try await company.make("/v1/drafts", "{}")
+    let page = try await Self.page(person, "/console/audit")
+    for text in ["Added a group of devices", "Removed a group of devices", "Added a classification", "Added a draft"] {
+      #expect(page.contains(text))
+    }
+  }
+
+  @Test func `a question that cannot be understood is not taken for another one`() async throws {
+    let (_, person) = try await Self.company()
+    for query in ["app=gone", "at=tomorrow", "days=-1", "days=many"] {
+      let page = try await Self.page(person, "/console/simulator?action=mount&\(query)")
+      #expect(page.contains("This cannot be asked") && !page.contains("class=\"answer"), "\(query)")
+    }
+  }
+
   @Test func `a classification that rules are about is not offered for removal`() async throws {
     let (company, person) = try await Self.company()
     let path = "/console/classifications/secret"

@@ -36,9 +36,15 @@ struct DeviceLine: Sendable {
 
   var isCurrent: Bool { state.report?.appliedRevision == desired }
 
-  /// Desired against applied.
+  /// Desired against applied. What was not said is not known.
+  var badge: HTML {
+    guard state.report?.appliedRevision != nil else { return Tag.span(.class("badge unknown")) { "Not known" } }
+    return Tag.span(.class("badge \(isCurrent ? "approved" : "requested")")) { isCurrent ? "Up to date" : "Behind" }
+  }
+
+  /// The same in words, as the end of a sentence.
   var progress: String {
-    guard let applied = state.report?.appliedRevision else { return "it has not reported yet" }
-    return applied == desired ? "up to date" : "it decides by revision \(applied)"
+    guard let applied = state.report?.appliedRevision else { return "the device has not said by which it decides" }
+    return applied == desired ? "the device decides by it" : "the device decides by revision \(applied)"
   }
 }

@@ -14,18 +14,25 @@ struct AppForm {
     return Tag.div {
       form(button, then: then, match: match) {
         form.text("Name", "name", approval?.name ?? "", hint: "What people call the app.")
-        form.text("Bundle id", "bundleId", approval?.bundleId ?? "", hint: "Such as com.acme.editor.")
-        form.text("Team id", "teamId", approval?.teamId ?? "", hint: "Who makes the app, such as ACME.")
+        form.text(
+          "Bundle id", "bundleId", approval?.bundleId ?? "",
+          hint: "Such as com.acme.editor. The app’s manifest says it, as bundleId.")
+        form.text(
+          "Team id", "teamId", approval?.teamId ?? "",
+          hint: "Who makes the app, such as ACME. The manifest says it, as teamId.")
         form.text(
           "Team key", "teamKey", approval?.teamKey?.text ?? "",
           hint:
-            "The public key that the app is signed with. Without it the app is only a name, and gets nothing unless "
-            + "the settings allow that.", optional: true)
+            "The public key that the app is signed with: teamKey in the manifest. Ask its makers whether it is theirs. "
+            + "Without it the app is only a name, and gets nothing unless the settings allow that.", optional: true)
         form.text(
           "File types", "extensions", (approval?.extensions ?? []).joined(separator: " "),
           hint: "With spaces between them, such as pdf docx. Nothing else is let out.")
         form.checkboxes(
-          "What the app may do", "actions", Self.actions, chosen: approval?.actions.map(\.rawValue) ?? [])
+          "What the app may do", "actions", Self.actions, chosen: approval?.actions.map(\.rawValue) ?? [],
+          hint:
+            "The program coffer gives files to apps by “Open in” alone. The other actions count where an app that has "
+            + "Coffer built in asks for them.")
         form.radios(
           "How strongly the app is held to it, at least", "tier",
           [("", "As the team key allows", "Mediated with a team key, filtered without.")]

@@ -53,7 +53,7 @@ extension Console {
       DataTable.head { "\(entry.number)" }
       DataTable.cell("When") { Words.time(entry.time) }
       DataTable.cell("Who") { names.name(entry.actor) }
-      DataTable.cell("What") { AuditWords.sentence(entry.action) }
+      DataTable.cell("What") { AuditWords.sentence(entry) }
       DataTable.cell("About") {
         if let subject = entry.subject { Tag.code { subject.count > 36 ? "\(subject.prefix(36))…" : subject } }
         if !details.isEmpty { Tag.span(.class("under")) { details } }
@@ -69,8 +69,25 @@ extension Console {
 
 /// The audit's actions in plain words.
 enum AuditWords {
-  static func sentence(_ action: String) -> String {
-    AuditAction(rawValue: action).map(sentence) ?? action
+  static func sentence(_ entry: AuditEntry) -> String {
+    let kind = entry.details["kind"].flatMap(ResourceKind.init(rawValue:)).map(name)
+    switch (AuditAction(rawValue: entry.action), kind) {
+    case (.resourceCreated?, let kind?): return "Added \(kind)"
+    case (.resourceChanged?, let kind?): return "Changed \(kind)"
+    case (.resourceRemoved?, let kind?): return "Removed \(kind)"
+    case (let action?, _): return sentence(action)
+    case (nil, _): return entry.action
+    }
+  }
+
+  private static func name(_ kind: ResourceKind) -> String {
+    switch kind {
+    case .rule: "a rule"
+    case .classification: "a classification"
+    case .group: "a group of devices"
+    case .draft: "a draft"
+    case .fileType: "a file type"
+    }
   }
 
   private static func sentence(_ action: AuditAction) -> String {

@@ -12,10 +12,8 @@ struct DeviceFacts {
       Tag.h2(.id("facts")) { "State" }
       Tag.dl {
         Facts.fact("Policy") {
-          Tag.span(.class("badge \(line.isCurrent ? "approved" : "requested")")) {
-            line.isCurrent ? "Up to date" : "Behind"
-          }
-          " The newest revision is \(line.desired); \(line.isCurrent ? "the device decides by it" : line.progress)."
+          line.badge
+          " The newest revision is \(line.desired); \(line.progress)."
         }
         Facts.fact("Last seen") {
           if let seen = state.lastSeenAt {
@@ -43,7 +41,7 @@ struct DeviceFacts {
           }
         }
       } else {
-        Tag.p(.class("empty")) { "It has not reported yet. It does when it next connects." }
+        Tag.p(.class("empty")) { Words.notReported }
       }
     }
   }

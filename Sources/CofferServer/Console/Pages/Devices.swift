@@ -25,8 +25,8 @@ extension Console {
     let lines = found.prefix(PageRequest.standard)
     return ConsolePage("Devices", in: .devices) {
       Tag.p {
-        "Each change of the policy is signed as a new revision, and connected devices fetch it at once. Here is which "
-          + "revision each of them says it decides by."
+        "Each change of the policy is signed as a new revision, and devices that are connected are told at once. Here is "
+          + "which revision each of them says it decides by."
       }
       Tag.div(.id("live-devices"), .data(.live, "")) {
         if lines.isEmpty {
@@ -41,10 +41,8 @@ extension Console {
               Tag.tr {
                 DataTable.head { line.link }
                 DataTable.cell("Policy") {
-                  Tag.span(.class("badge \(line.isCurrent ? "approved" : "requested")")) {
-                    line.isCurrent ? "Up to date" : "Behind"
-                  }
-                  " \(line.state.report?.appliedRevision.map { "\($0)" } ?? "none") of \(line.desired)"
+                  line.badge
+                  if let applied = line.state.report?.appliedRevision { " \(applied) of \(line.desired)" }
                 }
                 DataTable.cell("Last seen") {
                   line.state.lastSeenAt.map { Words.ago($0, now: visit.now) } ?? "never"
@@ -144,6 +142,11 @@ extension Console {
     let order = Form(visit, "/console/devices/\(id)/order")
     Tag.section(.class("panel"), .aria(.labelledby, "give")) {
       Tag.h2(.id("give")) { "Give an order" }
+      Tag.p {
+        "It is signed, waits for 30 days, and is carried out when the device connects. The device’s signed answer stands "
+          + "above, then."
+      }
+      if line.state.report == nil { Tag.p(.class("caution")) { Words.notReported } }
       order("Give the order") {
         order.radios(
           "Order", "kind",
@@ -188,11 +191,7 @@ extension Console {
           "The order is signed, waits for 30 days, and is carried out when the device connects. The device answers with "
             + "a signed receipt, which you see on its page."
         }
-        Tag.p {
-          "The program "
-          Tag.code { "coffer" }
-          " of this version does not carry orders out yet: with it the order waits."
-        }
+        if line.state.report == nil { Tag.p(.class("caution")) { Words.notReported } }
         form("Wipe \(line.name)", style: "danger") {
           form.text(
             "Type \(DeviceLine.shortID(line.device)) to confirm", "confirmation",

@@ -81,8 +81,11 @@ extension Console {
           Tag.p { "The code, as text:" }
           SecretText.html(made.code)
           Tag.p {
-            "On the device: "
-            Tag.code { "coffer enroll \(address(visit) ?? "SERVER") CODE" }
+            "On the device, the first of these makes a vault, if there is none yet, and the second joins with it:"
+          }
+          Tag.ol {
+            Tag.li { Tag.code { "coffer init" } }
+            Tag.li { Tag.code { "coffer enroll \(address(visit) ?? "SERVER") \(made.code)" } }
           }
           Tag.p {
             "It works once, until "

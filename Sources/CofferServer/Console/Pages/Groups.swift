@@ -115,6 +115,11 @@ extension Console {
     let others = members.filter { !$0.groups.contains(group.id) }
     return Tag.section(.class("panel"), .aria(.labelledby, "devices")) {
       Tag.h2(.id("devices")) { "Its devices" }
+      if members.count == Self.deviceLimit {
+        Tag.p(.class("hint")) {
+          "The first \(Self.deviceLimit) devices are looked at. Others have their groups on their pages."
+        }
+      }
       if own.isEmpty {
         Tag.p(.class("empty")) { "No device is of this group." }
       } else {

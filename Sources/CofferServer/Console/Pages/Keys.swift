@@ -43,7 +43,7 @@ extension Console {
         "By these keys, devices tell what your company says from what anybody else says. The private halves are on the "
           + "server, sealed under its server.key."
       }
-      root(keys, page)
+      Tag.div(.id("live-root"), .data(.live, "")) { root(keys, page) }
       signing(keys, page)
       wiping(keys, page)
       escrow(keys, page)

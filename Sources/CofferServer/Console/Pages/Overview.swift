@@ -60,7 +60,7 @@ extension Console {
           state.devices > 0 ? " – done." : ": a device joins your company with it."
         }
         Tag.li {
-          Tag.a(.href("/console/rules#simulate")) { "Ask what would be decided" }
+          Tag.a(.href("/console/simulator")) { "Ask what would be decided" }
           ": try an app, an action and a file before anybody depends on it."
         }
       }
@@ -80,7 +80,8 @@ extension Console {
           Tag.li {
             Tag.strong { "A wipe waits for " }
             device.link
-            ". It is carried out when a program that takes orders connects."
+            ". It is carried out when the device connects."
+            if device.state.report == nil { " \(Words.notReported)" }
           }
         }
         for app in state.requested.prefix(20) {
@@ -100,11 +101,11 @@ extension Console {
         for device in state.behind.prefix(20) {
           Tag.li {
             device.link
-            " has not applied revision \(state.revision): \(device.progress)."
+            ": revision \(state.revision) is the newest, and \(device.progress)."
           }
         }
         if state.behind.count > 20 {
-          Tag.li { "\(state.behind.count - 20) more devices have not applied it." }
+          Tag.li { "\(state.behind.count - 20) more devices do not decide by it, or have not said so." }
         }
         if !hasFactor {
           Tag.li {

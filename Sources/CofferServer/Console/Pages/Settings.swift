@@ -34,7 +34,7 @@ extension Console {
           form.checkboxes(
             "The person may", "ownerActions",
             Action.allCases.map { ($0.rawValue, Words.action($0).name, Words.action($0).meaning) },
-            chosen: settings.ownerActions.map(\.rawValue))
+            chosen: settings.ownerActions.map(\.rawValue), hint: Words.askedActions)
           form.checkbox(
             "Apps that are only a name may get files", "allowFilteredTier", settings.allowFilteredTier,
             hint: "The tier Filtered. Anybody can make an app with the name of another: allow it only while nothing "

@@ -96,7 +96,7 @@ struct ConditionFields {
   private func age(_ number: Int, _ condition: Condition?) -> HTML {
     let (count, unit) = age(condition).map { TimeUnit.split($0) } ?? (0, .hours)
     return fieldset(
-      label("Time since the device heard of the server", number), "Open: however long it is.",
+      label("Time since the device heard of the server", number), "Empty: however long it is.",
       form.text("How long", "age\(number)", condition == nil ? "" : "\(count)", kind: .code, optional: true),
       form.select(
         "In", "ageUnit\(number)", TimeUnit.allCases.map { ($0.rawValue, $0.rawValue, nil) },
@@ -111,7 +111,8 @@ struct ConditionFields {
     let (name, range) = (ofApp ? "app" : "os", range(condition, ofApp: ofApp))
     return fieldset(
       label(ofApp ? "Version of the app" : "Version of the operating system", number),
-      ofApp ? "Such as 2.1. Open: every version. The device’s owner is no app." : "Such as 17.4. Open: every version.",
+      ofApp
+        ? "Such as 2.1. Empty: every version. The device’s owner is no app." : "Such as 17.4. Empty: every version.",
       form.text("This version or newer", "\(name)From\(number)", range?.atLeast ?? "", optional: true),
       form.text("Older than", "\(name)Below\(number)", range?.below ?? "", optional: true),
       form.select(
@@ -151,7 +152,7 @@ struct ConditionFields {
   private func hours(_ number: Int, _ condition: Condition?) -> HTML {
     let window = window(condition)
     return fieldset(
-      label("Hours of the week", number), "By the company’s clock, wherever the device is. Open: at any time.",
+      label("Hours of the week", number), "By the company’s clock, wherever the device is. Empty: at any time.",
       form.checkboxes(
         "Days", "days\(number)", RuleWords.days.enumerated().map { ("\($0.offset + 1)", $0.element, nil) },
         chosen: (window?.days ?? []).map { "\($0)" }),
@@ -162,7 +163,7 @@ struct ConditionFields {
         optional: true),
       form.text(
         "The company’s clock, ahead of UTC", "offset\(number)", window.map { ClockText.offset($0.offset) } ?? "",
-        hint: "+01:00 or -05:00. Open: UTC.", optional: true),
+        hint: "+01:00 or -05:00. Empty: UTC.", optional: true),
       form.select(
         "Counts", "windowIs\(number)", [("yes", "During these hours", nil), ("not", "Outside of these hours", nil)],
         chosen: chosen(condition)))

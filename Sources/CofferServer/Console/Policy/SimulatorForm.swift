@@ -60,7 +60,11 @@ struct SimulatorForm: Sendable {
     let values = visit.values
     guard let action = values.text("action") else { return nil }
     func text(_ name: String) -> JSONValue? { values.text(name).map { .string($0) } }
-    let app = apps.first { $0.approval.id == values.text("app") }.map { app -> JSONValue in
+    let chosen = apps.first { $0.approval.id == values.text("app") }
+    guard chosen != nil || values.text("app") == nil else {
+      throw HTTPProblem.invalid("Who asks", "is none of your apps any more")
+    }
+    let app = chosen.map { app -> JSONValue in
       .fields([
         "bundleId": .string(app.approval.bundleId), "teamId": .string(app.approval.teamId),
         "teamKey": app.approval.teamKey.map { .string($0.text) }, "version": .string(values.text("version") ?? "1"),
@@ -102,7 +106,7 @@ struct SimulatorForm: Sendable {
           select("For what", "action", Action.allCases.map { ($0.rawValue, Words.action($0).name) })
           field("File type", "type", hint: "Such as pdf.")
           field(
-            "What the content really is", "content", hint: "Such as application/pdf. Open: what the file type says.")
+            "What the content really is", "content", hint: "Such as application/pdf. Empty: what the file type says.")
           if !names.classifications.isEmpty {
             select(
               "Classification of the file", "label",
@@ -115,10 +119,10 @@ struct SimulatorForm: Sendable {
           if !names.groups.isEmpty {
             select("Group of the device", "group", [("", "None")] + names.groups.map { ($0.id, $0.name) })
           }
-          field("Days since the device last heard of the server", "days", hint: "A number. Open: none.")
-          field("Version of the app", "version", hint: "Such as 2.1. Open: 1.")
-          field("Version of the operating system", "os", hint: "Such as 17.4. Open: 1.")
-          field("When, in UTC", "at", hint: "Such as 2030-01-31 14:30. Open: now.")
+          field("Days since the device last heard of the server", "days", hint: "A number. Empty: none.")
+          field("Version of the app", "version", hint: "Such as 2.1. Empty: 1.")
+          field("Version of the operating system", "os", hint: "Such as 17.4. Empty: 1.")
+          field("When, in UTC", "at", hint: "Such as 2030-01-31 14:30. Empty: now.")
         }
         Tag.p(.class("buttons")) { Tag.button(.type("submit")) { "Ask" } }
       }

@@ -29,6 +29,11 @@ enum Words {
     "The program coffer asks before it imports, saves a copy, opens in an app and mounts. The other actions count where "
     + "an app that has Coffer built in asks for them."
 
+  /// What a device that has said nothing may mean.
+  static let notReported =
+    "It has not said anything of itself. Not every version of the program coffer does, and one that does not carries no "
+    + "order out either."
+
   static let shortName = "Rules name it by this. Letters, digits, dots and hyphens; it cannot be changed."
 
   static let withoutGroups =
@@ -42,12 +47,14 @@ enum Words {
     case .enforced:
       (
         "Enforced",
-        "The app runs confined, or reads only through a key that it proved to have: it cannot pass files on."
+        "The app runs confined, or reads only through a key that it proved to have: it cannot pass files on. No device "
+          + "can do that yet, so that such an app gets nothing."
       )
     case .mediated:
       (
         "Mediated",
-        "The device hands the file to this app alone. What the app does with it afterwards, Coffer cannot see."
+        "The device verifies the app and puts a copy into its folder. It does not keep the person’s other programs out of "
+          + "that folder, and does not see what the app does with the copy."
       )
     case .filtered:
       (
