@@ -94,7 +94,7 @@ let product: [Target] = [
       hummingbirdTLS, httpTypes, lifecycle, signals, logging, nioSSL, nioCore, nioPosix, nioHTTPTypes,
     ], [.embedInCode("Console/Assets/console.css"), .embedInCode("Console/Assets/console.js")]),
   .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
-  room("CofferServerSQLite", ["CofferServer", "CofferPolicy", "CofferCrypto", "CofferSystem", grdb]),
+  room("CofferServerSQLite", ["CofferServer", "CofferAPI", "CofferPolicy", "CofferCrypto", "CofferSystem", grdb]),
 
   // The edges.
   command(

@@ -26,6 +26,8 @@ public enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
   case deviceRefused
   /// What the server sent is not what the company signed for this device.
   case documentRefused(PolicyRefusal)
+  /// The device could not store or do what it was told; its own log says more.
+  case deviceFailed
 
   /// What kind of failure it is, for an exit code.
   public enum Kind: Hashable, Sendable {
@@ -41,7 +43,7 @@ public enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     switch self {
     case .badAddress, .badCode, .badCertificate: .usage
     case .unreachable, .untrusted, .redirected, .oversizedAnswer, .unexpectedAnswer: .unavailable
-    case .insecureAddress, .codeRefused, .deviceRefused, .documentRefused: .refused
+    case .insecureAddress, .codeRefused, .deviceRefused, .documentRefused, .deviceFailed: .refused
     }
   }
 
@@ -63,6 +65,7 @@ public enum ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     case .codeRefused: "The enrolment code is unknown, used or expired. Ask your administrator for a new one."
     case .deviceRefused: "The server no longer lets this device in. Ask your administrator to enrol it again."
     case .documentRefused(let refusal): "What the server sent was refused. \(refusal)"
+    case .deviceFailed: "This device could not store what its company told it. Is its disk full?"
     }
   }
 }

@@ -28,6 +28,8 @@ struct Connection: Sendable {
   private let timeout: Duration
 
   /// Opens a client for `server`, lends it to `body`, and closes it.
+  ///
+  /// - Parameter timeout: for each exchange, from the first byte to the last; of a stream, for its head.
   static func with<Result: Sendable>(
     _ server: ServerAddress, pinned: PinnedCertificate?, timeout: Duration,
     _ body: (Connection) async throws(ClientError) -> Result
@@ -37,8 +39,7 @@ struct Connection: Sendable {
     tls.certificateVerification = .fullVerification
     if let pinned { tls.trustRoots = .certificates([pinned.certificate]) }
     var configuration = HTTPClient.Configuration(
-      tlsConfiguration: tls, redirectConfiguration: .disallow, timeout: .init(connect: .seconds(10), read: .seconds(20))
-    )
+      tlsConfiguration: tls, redirectConfiguration: .disallow, timeout: .init(connect: .seconds(10)))
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.httpVersion = .http1Only
     // Plain HTTP is allowed to this machine, so its name must not be resolved to another.
@@ -56,23 +57,59 @@ struct Connection: Sendable {
     }
   }
 
-  /// Sends one request, a POST when it has a body and otherwise a GET, and reads the whole answer.
+  enum Method { case get, post, put }
+
+  /// Sends one request and reads the whole answer.
   ///
   /// - Parameters:
+  ///   - method: a POST when there is a body and otherwise a GET, unless given.
   ///   - expected: the statuses that the caller understands; any other is an error.
   ///   - limit: the largest body, in bytes.
   func send(
-    _ path: String, headers: [(String, String)], body: [UInt8]? = nil, expected: Set<Int>, limit: Int
+    _ path: String, _ method: Method? = nil, headers: [(String, String)], body: [UInt8]? = nil, expected: Set<Int>,
+    limit: Int
   ) async throws(ClientError) -> Answer {
     var request = HTTPClientRequest(url: server.base + path)
-    request.method = body == nil ? .GET : .POST
+    request.method =
+      switch method ?? (body == nil ? .get : .post) {
+      case .get: .GET
+      case .post: .POST
+      case .put: .PUT
+      }
     request.headers = HTTPHeaders([("accept", "application/json"), ("user-agent", "coffer")] + headers)
     if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
     let answer = try await exchange(request, limit: limit)
-    if expected.contains(answer.status) { return answer }
+    try Self.demand(answer.status, in: expected)
+    return answer
+  }
+
+  /// Sends one GET, and gives every piece of an answer that has no end to `take`, until the server ends it or the task
+  /// is cancelled.
+  func stream(
+    _ path: String, headers: [(String, String)], didOpen: () -> Void, _ take: (ByteBufferView) throws -> Void
+  ) async throws(ClientError) {
+    var request = HTTPClientRequest(url: server.base + path)
+    request.headers = HTTPHeaders([("accept", "text/event-stream"), ("user-agent", "coffer")] + headers)
+    do {
+      let response = try await http.execute(request, timeout: .nanoseconds(Int64(timeout / .nanoseconds(1))))
+      let status = Int(response.status.code)
+      if status == 401 || status == 403 { throw ClientError.deviceRefused }
+      try Self.demand(status, in: [200])
+      guard response.headers.first(name: "content-type")?.hasPrefix("text/event-stream") == true else {
+        throw ClientError.unexpectedAnswer(status: status)
+      }
+      didOpen()
+      for try await piece in response.body { try take(piece.readableBytesView) }
+    } catch {
+      throw ClientError(exchange: error)
+    }
+  }
+
+  private static func demand(_ status: Int, in expected: Set<Int>) throws(ClientError) {
+    if expected.contains(status) { return }
     // 304 points nowhere; it is only an answer that nobody asked for.
-    let isRedirect = (300..<400).contains(answer.status) && answer.status != 304
-    throw isRedirect ? .redirected(status: answer.status) : .unexpectedAnswer(status: answer.status)
+    let isRedirect = (300..<400).contains(status) && status != 304
+    throw isRedirect ? .redirected(status: status) : .unexpectedAnswer(status: status)
   }
 
   /// The library's deadline ends with the head of the answer; this one holds for the body too.
@@ -100,10 +137,10 @@ struct Connection: Sendable {
 
 extension ClientError {
   /// What an error of the libraries means. Nothing of its text is kept: it may hold what was sent.
-  fileprivate init(exchange error: any Error) {
+  init(exchange error: any Error) {
     switch error {
     case let error as ClientError: self = error
-    case is NIOTooManyBytesError: self = .oversizedAnswer
+    case is NIOTooManyBytesError, is EventParser.Malformed: self = .oversizedAnswer
     case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: self = .untrusted
     default: self = .unreachable
     }

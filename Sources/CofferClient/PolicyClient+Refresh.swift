@@ -18,7 +18,7 @@ extension PolicyClient {
     }
   }
 
-  private func refresh(
+  func refresh(
     _ enrolment: Enrolment, token: String, over connection: Connection
   ) async throws(ClientError) -> Enrolment {
     var current = enrolment
@@ -38,7 +38,7 @@ extension PolicyClient {
   }
 
   /// Shows who the device is (RFC 7523), and gets a token for a short while.
-  private func token(
+  func token(
     for enrolment: Enrolment, deviceKey: SigningKey, over connection: Connection
   ) async throws(ClientError) -> String {
     let claims = DeviceAssertion(
@@ -85,6 +85,7 @@ extension PolicyClient {
     _ enrolment: Enrolment, token: String, over connection: Connection
   ) async throws(ClientError) -> Enrolment {
     let nonce = Base64URL.encode(Randomness.bytes(32))
+    let uptime = Uptime(time.sinceBoot())
     let answer = try await connection.send(
       "/v1/device/status",
       headers: [("authorization", "Bearer \(token)"), ("content-type", "application/json")],
@@ -92,10 +93,17 @@ extension PolicyClient {
     guard answer.status == 200 else { throw .deviceRefused }
     let response = try answer.decoded(StatusResponse.self)
     do throws(PolicyRefusal) {
-      return try enrolment.accepting(status: response.status, nonce: nonce, now: time.now().seconds)
+      return try enrolment.accepting(status: response.status, nonce: nonce, now: time.now().seconds, uptime: uptime)
     } catch {
       throw .documentRefused(error)
     }
+  }
+}
+
+extension Uptime {
+  /// As a policy's freshness counts it.
+  init(_ moment: BootMoment) {
+    self.init(boot: moment.boot.hexadecimal, seconds: Int64(clamping: moment.seconds))
   }
 }
 

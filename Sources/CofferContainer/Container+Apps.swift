@@ -28,7 +28,7 @@ extension Container {
       return try OpenInDelivery().deliver(
         SnapshotReader(snapshot: snapshot), named: name, to: registry.container(of: app),
         stillCurrent: {
-          try gate.check(actor, .openIn, file: { facts })
+          try gate.check(actor, .openIn, file: { facts }, isRepeated: true)
           return try vault.isCurrent(snapshot, at: path)
         })
     }

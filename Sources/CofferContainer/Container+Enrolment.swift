@@ -18,6 +18,9 @@ extension Container {
     try ContainerError.catching { try gate.update(enrolment) }
   }
 
+  /// The operating system's version, as rules compare it.
+  public static var systemVersion: String { Gate.systemVersion }
+
   /// The key that proves this device to its company.
   public func deviceKey() throws -> SigningKey { try ContainerError.catching { try gate.deviceKey() } }
 }

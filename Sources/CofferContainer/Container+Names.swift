@@ -47,6 +47,7 @@ extension Container {
   public func protect(
     _ path: VaultPath, as protection: ProtectionClass, control: TransferControl = TransferControl()
   ) throws {
+    try demandAllowed(protection)
     try ContainerError.catching { try vault.protect(path, as: protection, control: control) }
   }
 }

@@ -66,8 +66,19 @@ public final class Container: Sendable {
   public var isUnknownToKeyStore: Bool { vault.isBound == nil }
 
   /// Makes every change so far durable.
-  public func commit() throws { try ContainerError.catching { try vault.commit() } }
+  public func commit() throws {
+    try ContainerError.catching {
+      try gate.decisions.settle()
+      try vault.commit()
+    }
+  }
 
   /// Commits, and gives the vault back to others.
-  public func close() throws { try ContainerError.catching { try vault.close() } }
+  public func close() throws {
+    try ContainerError.catching {
+      // A vault that was wiped has no place for it any more, and is given back all the same.
+      try? gate.decisions.settle()
+      try vault.close()
+    }
+  }
 }

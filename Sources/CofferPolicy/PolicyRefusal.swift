@@ -28,6 +28,8 @@ public enum PolicyRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   case otherNonce
   /// The status is of a newer policy than the one held: fetch that first.
   case outdated(held: Int64, current: Int64)
+  /// What time it is by the company's clock is not known: its status was not asked for.
+  case unconfirmed
 
   public var description: String {
     switch self {
@@ -50,6 +52,7 @@ public enum PolicyRefusal: Error, Hashable, Sendable, CustomStringConvertible {
     case .conflictingRevision(let revision): "The policy of revision \(revision) does not fit the one that was applied."
     case .otherNonce: "The status answers another question than the one that was asked."
     case .outdated(let held, let current): "This device holds revision \(held); the company's is \(current)."
+    case .unconfirmed: "The company has not confirmed its policy, so that its orders wait."
     }
   }
 }

@@ -1,3 +1,4 @@
+internal import CofferAPI
 internal import CofferCrypto
 internal import CofferPolicy
 internal import CofferServer

@@ -19,6 +19,7 @@ enum Schema {
     migrator.registerMigration("1") { try $0.execute(sql: first) }
     migrator.registerMigration("2") { try $0.execute(sql: second) }
     migrator.registerMigration("3") { try $0.execute(sql: third) }
+    migrator.registerMigration("4") { try $0.execute(sql: fourth) }
     return migrator
   }
 

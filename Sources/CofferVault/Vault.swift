@@ -31,6 +31,8 @@ public final class Vault: Sendable {
   private let ballast: Ballast
   private let timer: CommitTimer
   private let lock: OwnedDescriptor
+  /// The raw value of the weakest class that new files get.
+  let weakestNewClass = Atomic(ProtectionClass.none.rawValue)
   private let state = Mutex(State())
 
   private struct State {

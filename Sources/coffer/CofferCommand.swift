@@ -35,7 +35,7 @@ struct CofferCommand: AsyncParsableCommand {
     ] + mounting + [
       CommandGroup(
         name: "Company",
-        subcommands: [EnrollCommand.self, PolicyCommand.self, EscrowCommand.self]),
+        subcommands: [EnrollCommand.self, PolicyCommand.self, AuditCommand.self, EscrowCommand.self]),
       CommandGroup(
         name: "Apps",
         subcommands: [AppsCommand.self, AppCommand.self, ShareCommand.self]),

@@ -207,6 +207,10 @@ enum AccessTable {
       return Prepared(id: id, command: command)
     },
     "GET /v1/devices/{id}/decisions": one("devices:read", 200, device),
+    // There is one once the device has uploaded it.
+    "GET /v1/managed-settings": read("policy:read"),
+    "PUT /v1/managed-settings": matching("policy:write", "/v1/managed-settings", #"{"lockAfterMinutes":5}"#),
+    "GET /v1/devices/{id}/log": one("devices:read", 404, device),
     "GET /v1/enrollments": read("devices:read"),
     "POST /v1/enrollments": posting("devices:write", "{}"),
     "DELETE /v1/enrollments/{id}": one("devices:write", 204) { try await $0.company.make("/v1/enrollments", "{}") },
@@ -218,6 +222,7 @@ enum AccessTable {
     "GET /v1/device/events": Rule(audience: .device, success: 200),
     "GET /v1/device/commands": Rule(audience: .device, success: 200),
     "PUT /v1/device/report": Rule(audience: .device, success: 204) { _ in Prepared(body: #"{"osVersion":"6.1"}"#) },
+    "PUT /v1/device/log": Rule(audience: .device, success: 204) { _ in Prepared(body: #"{"lines":["a"]}"#) },
     "POST /v1/device/decisions": Rule(audience: .device, success: 200) { _ in
       Prepared(body: #"{"entries":[{"number":1,"entry":"{}"}]}"#)
     },

@@ -1,4 +1,5 @@
 internal import CofferCrypto
+internal import CofferFiles
 internal import CofferKeys
 internal import CofferPolicy
 internal import CofferSystem
@@ -23,12 +24,20 @@ final class Gate: Sendable {
   private let changing = Mutex(())
   private let current: Mutex<EnrolmentState>
   private let lastWarning = Mutex<String?>(nil)
+  /// What was decided here.
+  let decisions: DecisionLog
 
   init(vault: Vault, keyStore: any KeyStore, time: any TimeSource) throws {
     self.vault = vault
     self.keyStore = keyStore
     self.time = time
-    current = Mutex(try Self.load(vault, keyStore))
+    decisions = DecisionLog(vault)
+    let state = try Self.load(vault, keyStore)
+    current = Mutex(state)
+    switch state {
+    case .enrolled(let enrolment), .outdated(let enrolment): Self.apply(enrolment, vault)
+    case .notEnrolled, .policyMissing: break
+    }
   }
 
   /// The warning of the last decision that had one.
@@ -37,22 +46,37 @@ final class Gate: Sendable {
   var state: EnrolmentState { current.withLock { $0 } }
 
   private var now: Int64 { time.now().seconds }
+  private var uptime: Uptime {
+    let moment = time.sinceBoot()
+    return Uptime(boot: moment.boot.hexadecimal, seconds: Int64(clamping: moment.seconds))
+  }
 
   /// Throws the refusal unless policy permits.
   ///
-  /// - Parameter file: asked for only where there is a policy, because finding out what a file is costs something.
-  func check(_ actor: Request.Actor, _ action: Action, file: (() throws -> FileFacts)?) throws {
+  /// What is refused is recorded, and so is what lets content out, before it does.
+  ///
+  /// - Parameters:
+  ///   - file: asked for only where there is a policy, because finding out what a file is costs something.
+  ///   - isRepeated: the same was permitted before, and is asked again because the policy may have changed.
+  func check(
+    _ actor: Request.Actor, _ action: Action, file: (() throws -> FileFacts)?, isRepeated: Bool = false
+  ) throws {
     switch state {
     case .notEnrolled: return
     case .outdated, .policyMissing: throw ContainerError(refusal: .withoutPolicy)
     case .enrolled(let enrolment):
-      let moment = now
+      let (moment, uptime) = (now, uptime)
       let request = Request(
-        actor: actor, action: action, file: try file?(), principal: Principal(device: enrolment.device))
+        actor: actor, action: action, file: try file?(),
+        principal: Principal(device: enrolment.device, groups: enrolment.groups.map(Set.init)))
       let context = DecisionContext(
-        now: moment, policyAge: enrolment.age(now: moment), isDeviceUnlocked: true, osVersion: Self.systemVersion)
+        now: moment, policyAge: enrolment.age(now: moment, uptime: uptime), isDeviceUnlocked: true,
+        osVersion: Self.systemVersion)
       let decision = decide(request, policy: enrolment.policy, context: context)
-      observe(moment)
+      observe(moment, uptime)
+      if !decision.isPermitted || (action.letsContentOut && !isRepeated) {
+        decisions.record(decision, of: request, time: moment)
+      }
       if let warning = decision.warning { lastWarning.withLock { $0 = warning } }
       guard decision.isPermitted else { throw ContainerError(refusal: decision) }
     }
@@ -95,7 +119,14 @@ final class Gate: Sendable {
     try vault.commit()
     // Stored is decided: whatever fails now, this process does not go on as if nothing had been.
     current.withLock { $0 = .enrolled(enrolment) }
+    Self.apply(enrolment, vault)
     try Self.anchor(enrolment, vault, keyStore)
+  }
+
+  /// What the company set for the vault itself.
+  private static func apply(_ enrolment: Enrolment, _ vault: Vault) {
+    vault.requireOfNewFiles(
+      enrolment.policy.settings.managedSettings.protectionAtLeast.map { ProtectionClass($0) } ?? .none)
   }
 
   private static func anchor(_ enrolment: Enrolment, _ vault: Vault, _ keyStore: any KeyStore) throws {
@@ -108,13 +139,17 @@ final class Gate: Sendable {
     }
   }
 
-  /// Keeps the highest time seen, so that a clock that is set back does not make the policy younger. A disk that is full
-  /// must not change a decision, so a failure here waits for the next time.
-  private func observe(_ moment: Int64) {
+  /// Keeps the highest time seen, so that a clock that is set back or held still does not make the policy younger. A disk
+  /// that is full must not change a decision, so a failure here waits for the next time.
+  private func observe(_ moment: Int64, _ uptime: Uptime) {
     guard !vault.isReadOnly else { return }
     changing.withLock { _ in
-      guard case .enrolled(let held) = state, moment - held.seenTime >= Self.observationStep else { return }
-      try? store(held.observing(now: moment))
+      guard case .enrolled(let held) = state else { return }
+      // After each start of the system once, or what is counted since then would not count.
+      let isDue =
+        held.present(now: moment, uptime: uptime) - held.seenTime >= Self.observationStep
+        || held.seenUptime?.boot != uptime.boot
+      if isDue { try? store(held.observing(now: moment, uptime: uptime)) }
     }
   }
 
@@ -161,7 +196,7 @@ final class Gate: Sendable {
     }
   }
 
-  private static let systemVersion: String = {
+  static let systemVersion: String = {
     let version = ProcessInfo.processInfo.operatingSystemVersion
     return "\(version.majorVersion).\(version.minorVersion).\(version.patchVersion)"
   }()

@@ -1,5 +1,6 @@
 public import CofferCrypto
 public import CofferKeys
+internal import CofferPolicy
 public import CofferSystem
 internal import CofferVault
 
@@ -27,7 +28,9 @@ extension Container {
   ) throws {
     try ContainerError.telling(Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)) {
       try Vault.changePasscode(
-        at: path, keyStore: keyStore, old: old, new: new, derivation: derivation, options: options.keybag, time: time)
+        at: path, keyStore: keyStore, old: old,
+        new: { try checked(new, atLeast: passcodeMinimum(at: path, keyStore)) }, derivation: derivation,
+        options: options.keybag, time: time)
     }
   }
 
@@ -37,7 +40,9 @@ extension Container {
     options: KeyOptions = KeyOptions()
   ) throws {
     try ContainerError.telling(vault.passcodeAttempts) {
-      try vault.changePasscode(old: old, new: new, derivation: derivation, options: options.keybag)
+      try vault.changePasscode(
+        old: old, new: { try Self.checked(new, atLeast: managedSettings.passcodeMinimumLength) },
+        derivation: derivation, options: options.keybag)
     }
   }
 
@@ -61,7 +66,9 @@ extension Container {
       do {
         return try Container(
           Vault.recover(
-            at: path, keyStore: keyStore, with: key, passcode: passcode, derivation: derivation, keybag: options.keybag,
+            at: path, keyStore: keyStore, with: key,
+            passcode: { try checked(passcode, atLeast: passcodeMinimum(at: path, keyStore)) },
+            derivation: derivation, keybag: options.keybag,
             time: time, vaultOptions: vaultOptions),
           keyStore: keyStore, sniffer: sniffer, time: time)
       } catch VaultError.olderThanAnchor {

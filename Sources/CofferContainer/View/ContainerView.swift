@@ -92,7 +92,7 @@ public enum ViewChange: Sendable, Hashable {
 extension Container {
   /// Opens the folder at `path` as a view. Asks the gate for `mount`.
   public func view(of path: VaultPath, isReadOnly: Bool) throws -> ContainerView {
-    try checkMount()
+    try gate.check(.owner, .mount, file: nil)
     return try ContainerError.catching {
       let attributes = try vault.attributes(at: path)
       guard attributes.kind == .directory else { throw VaultError.notADirectory }
@@ -100,6 +100,6 @@ extension Container {
     }
   }
 
-  /// Whether the owner may mount the vault, as policy stands; throws the refusal.
-  public func checkMount() throws { try gate.check(.owner, .mount, file: nil) }
+  /// Whether a mount that was permitted still is, as policy stands; throws the refusal.
+  public func checkMount() throws { try gate.check(.owner, .mount, file: nil, isRepeated: true) }
 }

@@ -33,7 +33,7 @@ struct Evaluation {
     var matches: [Match] = [
       scope(rule.actions) { Match($0.contains(request.action)) },
       scope(rule.apps) { Match(app.map { $0.identity }.map($0.contains) ?? false) },
-      scope(rule.groups) { Match(!request.principal.groups.isDisjoint(with: $0)) },
+      scope(rule.groups) { groups in Match(request.principal.groups.map { !$0.isDisjoint(with: groups) }) },
       scope(rule.classifications) { classifications in
         guard let file = request.file else { return .failed }
         return Match(file.classification.map(classifications.contains) ?? false)
@@ -62,7 +62,7 @@ struct Evaluation {
     case .osVersion(let versions): Match(versions.contains(context.osVersion))
     case .appVersion(let versions): app.map { Match(versions.contains($0.version)) } ?? .no
     case .protectionAtLeast(let level): request.file.map { Match($0.protection >= level) } ?? .failed
-    case .group(let group): Match(request.principal.groups.contains(group))
+    case .group(let group): Match(request.principal.groups.map { $0.contains(group) })
     case .timeWindow(let window): Match(window.contains(context.now))
     case .unknown: .failed
     }

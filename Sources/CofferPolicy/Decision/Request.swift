@@ -60,9 +60,10 @@ public struct FileFacts: Hashable, Sendable {
 /// The device, and the groups that it or its owner is in.
 public struct Principal: Hashable, Sendable {
   public var device: String
-  public var groups: Set<String>
+  /// Absent where the company has not said it yet: a rule about groups then cannot be evaluated.
+  public var groups: Set<String>?
 
-  public init(device: String, groups: Set<String> = []) {
+  public init(device: String, groups: Set<String>? = []) {
     self.device = device
     self.groups = groups
   }

@@ -34,13 +34,18 @@ extension Enrolment {
     // When it was issued, this was the policy; whether it still is, only a status says.
     next.confirmedAt = isNewEpoch ? offered.policy.issuedAt : max(confirmedAt, offered.policy.issuedAt)
     next.seenTime = max(isNewEpoch ? now : seenTime, next.confirmedAt)
+    // The clock that nobody sets counts on from the time that stays; from another it has nothing to count.
+    if next.seenTime != seenTime { next.seenUptime = nil }
     return next
   }
 
-  /// Takes the answer to `nonce`, which renews the grace period.
+  /// Takes the answer to `nonce`, which renews the grace period and says which groups the device is in.
   ///
+  /// - Parameter uptime: the clock that nobody sets, read before the question was sent: what passed since then counts.
   /// - Throws: ``PolicyRefusal/outdated(held:current:)`` when the company has a newer policy.
-  public func accepting(status statusText: String, nonce: String, now: Int64) throws(PolicyRefusal) -> Enrolment {
+  public func accepting(status statusText: String, nonce: String, now: Int64, uptime: Uptime? = nil)
+    throws(PolicyRefusal) -> Enrolment
+  {
     guard keyset.keyset.notAfter >= max(now, keyset.keyset.issuedAt) else { throw .expired(.keyset) }
     let status = try SignedStatus(verifying: statusText, keyset: keyset.keyset).status
     guard status.audience == device else { throw .otherAudience }
@@ -55,6 +60,8 @@ extension Enrolment {
     next.confirmedAt = max(confirmedAt, status.time)
     // The company's clock, fresh by the nonce, corrects a device whose own once ran ahead.
     next.seenTime = next.confirmedAt
+    next.seenUptime = uptime
+    next.groups = status.groups ?? []
     return next
   }
 

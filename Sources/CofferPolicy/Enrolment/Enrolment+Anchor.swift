@@ -10,12 +10,14 @@ extension Enrolment {
     public let epoch: Int64
     /// The highest revision applied in that epoch.
     public let revision: Int64
+    /// What the company asks of a new passcode: known before the vault is open.
+    public var passcodeMinimumLength: Int?
   }
 
   public var anchor: Anchor {
     Anchor(
       tenant: tenant, device: device, rootFingerprint: hexadecimal(root.fingerprint), epoch: keyset.keyset.epoch,
-      revision: policy.revision)
+      revision: policy.revision, passcodeMinimumLength: policy.settings.managedSettings.passcodeMinimumLength)
   }
 
   /// Whether this is the enrolment that `anchor` was taken of, at whatever state.

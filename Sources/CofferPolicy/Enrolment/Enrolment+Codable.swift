@@ -4,6 +4,7 @@ internal import CofferCrypto
 extension Enrolment: Codable {
   private enum Key: String, CodingKey {
     case tenant, device, server, root, pinnedCertificate, keyset, bundle, lastStatus, trustedTime, confirmedAt, seenTime
+    case seenUptime, groups
   }
 
   /// Throws ``PolicyRefusal`` when a signature does not hold or the documents do not belong together; expiry is no
@@ -24,6 +25,8 @@ extension Enrolment: Codable {
     trustedTime = try container.decode(Int64.self, forKey: .trustedTime)
     confirmedAt = try container.decode(Int64.self, forKey: .confirmedAt)
     seenTime = try container.decode(Int64.self, forKey: .seenTime)
+    seenUptime = try container.decodeIfPresent(Uptime.self, forKey: .seenUptime)
+    groups = try container.decodeIfPresent([String].self, forKey: .groups)
     guard keyset.keyset.tenant == tenant, policy.isAddressed(to: device), confirmedAt >= policy.issuedAt,
       seenTime >= confirmedAt, trustedTime >= 0
     else { throw PolicyRefusal.malformed("enrolment") }
@@ -42,5 +45,7 @@ extension Enrolment: Codable {
     try container.encode(trustedTime, forKey: .trustedTime)
     try container.encode(confirmedAt, forKey: .confirmedAt)
     try container.encode(seenTime, forKey: .seenTime)
+    try container.encodeIfPresent(seenUptime, forKey: .seenUptime)
+    try container.encodeIfPresent(groups, forKey: .groups)
   }
 }

@@ -27,6 +27,10 @@ public struct Enrolment: Hashable, Sendable {
   public internal(set) var confirmedAt: Int64
   /// The highest time that this device has seen since then.
   public internal(set) var seenTime: Int64
+  /// When it was that time, on the clock that nobody sets; absent where that is not known.
+  public internal(set) var seenUptime: Uptime?
+  /// The groups that the company said this device is in, when it last confirmed its policy; absent before it ever did.
+  public internal(set) var groups: [String]?
 
   /// The policy to decide by.
   public var policy: Policy { bundle.policy }
@@ -63,18 +67,24 @@ public struct Enrolment: Hashable, Sendable {
     seenTime = max(now, confirmedAt)
   }
 
-  /// How old the policy is at `now`, in seconds: the time since the company last confirmed it. A clock that was set
-  /// back does not make it younger. Where the system counts time while it sleeps, `now` is the later of its clock and
-  /// ``confirmedAt`` plus what it counted since.
-  public func age(now: Int64) -> Int64 {
-    // Neither is negative, and what was seen is never before what was confirmed.
-    max(now, seenTime) - confirmedAt
+  /// What time it is at least: the latest of the device's clock, the highest time seen, and the highest time seen plus
+  /// what the clock that nobody sets counted since. Setting the clock back, or holding it still, gains nothing.
+  public func present(now: Int64, uptime: Uptime? = nil) -> Int64 {
+    let (counted, overflow) = seenTime.addingReportingOverflow(uptime?.elapsed(since: seenUptime) ?? 0)
+    return max(now, seenTime, overflow ? .max : counted)
   }
 
-  /// The enrolment after the device's clock showed `now`.
-  public func observing(now: Int64) -> Enrolment {
+  /// How old the policy is, in seconds: the time since the company last confirmed it, at ``present(now:uptime:)``.
+  public func age(now: Int64, uptime: Uptime? = nil) -> Int64 {
+    // Neither is negative, and what was seen is never before what was confirmed.
+    present(now: now, uptime: uptime) - confirmedAt
+  }
+
+  /// The enrolment after the device's clocks showed `now` and `uptime`.
+  public func observing(now: Int64, uptime: Uptime? = nil) -> Enrolment {
     var next = self
-    next.seenTime = max(seenTime, now)
+    next.seenTime = present(now: now, uptime: uptime)
+    next.seenUptime = uptime
     return next
   }
 }

@@ -92,9 +92,12 @@ public struct CommandReceipt: Codable, Hashable, Sendable {
   public var kind: DeviceCommand.Kind
   public var outcome: Outcome
   public var time: Int64
+  /// For people: why it was refused or failed.
+  public var reason: String?
 
   public init(
-    tenant: String, device: String, command: String, kind: DeviceCommand.Kind, outcome: Outcome, time: Int64
+    tenant: String, device: String, command: String, kind: DeviceCommand.Kind, outcome: Outcome, time: Int64,
+    reason: String? = nil
   ) {
     self.tenant = tenant
     self.device = device
@@ -102,6 +105,7 @@ public struct CommandReceipt: Codable, Hashable, Sendable {
     self.kind = kind
     self.outcome = outcome
     self.time = time
+    self.reason = reason
   }
 
   public func signed(with key: SigningKey) throws(PolicyRefusal) -> String {
@@ -116,6 +120,7 @@ public struct CommandReceipt: Codable, Hashable, Sendable {
     guard receipt.tenant == command.tenant else { throw .otherTenant }
     guard receipt.device == command.audience else { throw .otherAudience }
     guard receipt.command == command.id, receipt.kind == command.kind, receipt.time >= 0 else { throw .otherNonce }
+    guard receipt.reason.map(PolicyText.isName) ?? true else { throw .malformed("receipt") }
     self = receipt
   }
 }

@@ -14,10 +14,12 @@ public struct Status: Codable, Hashable, Sendable {
   public var keyEpoch: Int64
   /// How far the company's audit reached, for the device to remember.
   public var audit: AuditMark?
+  /// Ids of the groups that the device is in; absent is none.
+  public var groups: [String]?
 
   public init(
     tenant: String, audience: String, nonce: String, revision: Int64, digest: String, time: Int64, keyEpoch: Int64,
-    audit: AuditMark? = nil
+    audit: AuditMark? = nil, groups: [String]? = nil
   ) {
     self.tenant = tenant
     self.audience = audience
@@ -27,6 +29,7 @@ public struct Status: Codable, Hashable, Sendable {
     self.time = time
     self.keyEpoch = keyEpoch
     self.audit = audit
+    self.groups = groups
   }
 
   /// Whether `text` may be a nonce. A server signs no other.
@@ -39,6 +42,7 @@ public struct Status: Codable, Hashable, Sendable {
       PolicyText.isIdentifier(tenant) && PolicyText.isIdentifier(audience) && Self.isNonce(nonce) && revision > 0
       && PolicyText.isDigest(digest) && time >= 0 && keyEpoch > 0
       && audit.map { $0.number > 0 && PolicyText.isDigest($0.hash) } ?? true
+      && groups.map { $0.count <= 100 && PolicyText.isSet($0) && $0.allSatisfy(PolicyText.isIdentifier) } ?? true
     guard isValid else { throw .malformed("status") }
   }
 }

@@ -20,4 +20,12 @@ public enum Action: String, Codable, CaseIterable, Hashable, Sendable {
   case pasteOut
   case pasteIn
   case screenshot
+
+  /// Whether content leaves the container by it.
+  public var letsContentOut: Bool {
+    switch self {
+    case .openIn, .share, .saveCopy, .mount, .print, .pasteOut, .screenshot: true
+    case .view, .edit, .copyInternal, .import, .pasteIn: false
+    }
+  }
 }

@@ -20,6 +20,10 @@ extension Policy {
     try validateApps()
     try validateRules()
     try demand(PolicyText.isSet(settings.ownerActions), "ownerActions")
+    // Values are read one by one: a device takes a policy with settings that it does not know.
+    let managed = settings.managed ?? [:]
+    try demand(
+      managed.count <= ManagedSettings.maximumCount && managed.keys.allSatisfy(PolicyText.isIdentifier), "managed")
   }
 
   private func demand(_ condition: Bool, _ what: String) throws(PolicyRefusal) {

@@ -4,10 +4,13 @@ public struct Settings: Codable, Hashable, Sendable {
   public var ownerActions: [Action]
   /// Whether apps that only a bundle id identifies may receive anything.
   public var allowFilteredTier: Bool
+  /// The configuration profile by name, as it is signed; ``managedSettings`` reads it. Absent is none.
+  public var managed: [String: JSONValue]?
 
-  public init(ownerActions: [Action], allowFilteredTier: Bool) {
+  public init(ownerActions: [Action], allowFilteredTier: Bool, managed: [String: JSONValue]? = nil) {
     self.ownerActions = ownerActions
     self.allowFilteredTier = allowFilteredTier
+    self.managed = managed
   }
 
   /// A new company's: nothing leaves the container until an administrator says so.

@@ -1,3 +1,4 @@
+internal import CofferAPI
 internal import CofferPolicy
 
 /// A device as lists show it.

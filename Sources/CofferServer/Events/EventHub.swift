@@ -46,6 +46,11 @@ final class EventHub: Sendable {
     state.withLock { $0.streams[tenant]?[device] }?.move(command: command)
   }
 
+  /// Tells one device the position that it knows once more, so that it asks for what else there is.
+  func wake(tenant: String, device: String) {
+    state.withLock { $0.streams[tenant]?[device] }?.repeatPosition()
+  }
+
   /// Ends the stream of a device that has been removed.
   func drop(tenant: String, device: String) { state.withLock { $0.streams[tenant]?[device] }?.end() }
 

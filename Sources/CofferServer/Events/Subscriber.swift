@@ -39,6 +39,8 @@ final class Subscriber: Sendable {
     /// What it has to be told beyond that.
     var position: EventPosition
     var isHeartbeatDue = false
+    /// What was told is to be told once more.
+    var isRepeated = false
     var isEnded = false
     /// When the write under way began, by the hub's clock.
     var writingSince: Int64?
@@ -47,8 +49,9 @@ final class Subscriber: Sendable {
     /// What to tell next; nil is nothing.
     mutating func take() -> Signal? {
       if isEnded { return .ended }
-      if position != told {
+      if position != told || isRepeated {
         told = position
+        isRepeated = false
         isHeartbeatDue = false
         return .moved(position)
       }
@@ -104,6 +107,7 @@ final class Subscriber: Sendable {
 
   func move(revision: Int64) { change { $0.position.revision = max($0.position.revision, revision) } }
   func move(command: Int64) { change { $0.position.command = max($0.position.command, command) } }
+  func repeatPosition() { change { $0.isRepeated = true } }
   func beat() { change { $0.isHeartbeatDue = true } }
   func end() { change { $0.isEnded = true } }
 

@@ -73,6 +73,8 @@ extension PolicyServer {
     [
       Route(.get, "/v1/settings", .administration(.readPolicy, showSettings)),
       Route(.put, "/v1/settings", body: Self.small, .administration(.changePolicy, replaceSettings)),
+      Route(.get, "/v1/managed-settings", .administration(.readPolicy, showManagedSettings)),
+      Route(.put, "/v1/managed-settings", body: Self.small, .administration(.changePolicy, replaceManagedSettings)),
       Route(.get, "/v1/grace", .administration(.readPolicy, showGrace)),
       Route(.put, "/v1/grace", body: Self.small, .administration(.changePolicy, replaceGrace)),
 
@@ -130,6 +132,7 @@ extension PolicyServer {
       Route(.post, "/v1/devices/:id/commands", body: Self.small, .administration(.manageDevices, createCommand)),
       Route(.delete, "/v1/devices/:id/commands/:command", .administration(.manageDevices, cancelCommand)),
       Route(.get, "/v1/devices/:id/decisions", .administration(.readDevices, listDecisions)),
+      Route(.get, "/v1/devices/:id/log", .administration(.readDevices, showDeviceLog)),
       Route(.get, "/v1/enrollments", .administration(.readDevices, listEnrollments)),
       Route(.post, "/v1/enrollments", body: Self.small, .administration(.manageDevices, createEnrollment)),
       Route(.delete, "/v1/enrollments/:id", .administration(.manageDevices, revokeEnrollment)),
@@ -144,6 +147,7 @@ extension PolicyServer {
       Route(.get, "/v1/device/events", answer: .events, .device(streamEvents)),
       Route(.get, "/v1/device/commands", .device(showCommands)),
       Route(.put, "/v1/device/report", body: Self.small, .device(takeReport)),
+      Route(.put, "/v1/device/log", body: Self.large, .device(takeDeviceLog)),
       Route(.post, "/v1/device/decisions", body: Self.large, .device(takeDecisions)),
     ]
   }

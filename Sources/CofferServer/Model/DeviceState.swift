@@ -1,24 +1,7 @@
+public import CofferAPI
 internal import CofferPolicy
 
-/// What a device says of itself. All of it is its own word.
-public struct DeviceReport: Codable, Hashable, Sendable {
-  /// What became of one managed setting on the device.
-  public enum Treatment: String, Codable, CaseIterable, Sendable {
-    case honoured, ignored, refused
-  }
-
-  public var osVersion: String?
-  /// Coffer's own version.
-  public var version: String?
-  public var isPasscodeSet: Bool?
-  /// Whether keys are held by hardware, or by files alone.
-  public var isProtectionAvailable: Bool?
-  /// The revision that the device decides by now, and its digest.
-  public var appliedRevision: Int64?
-  public var appliedDigest: String?
-  /// By the setting's name.
-  public var settings: [String: Treatment]?
-
+extension DeviceReport {
   /// Throws a problem that names the field that is not valid.
   func check() throws {
     for (field, text) in [("osVersion", osVersion), ("version", version)] {

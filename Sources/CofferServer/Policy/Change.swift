@@ -12,6 +12,8 @@ final class Change {
   var isPolicyChanged = false
   /// The devices that have an order to fetch, with its number.
   var commands: [(device: String, number: Int64)] = []
+  /// Devices that have something else to hear: what their next signed status says is not as it was.
+  var changedDevices: [String] = []
   /// Devices whose access was withdrawn.
   var removedDevices: [String] = []
   private let ledger: Ledger
@@ -43,19 +45,20 @@ extension PolicyServer {
     _ actor: Actor, in tenant: String, _ body: @Sendable (Change) throws -> Value
   ) async throws -> Value {
     let now = time.now().seconds
-    let (value, revision, commands, removed) = try await store.write { transaction in
+    let (value, revision, commands, changed, removed) = try await store.write { transaction in
       let change = Change(transaction, tenant: tenant, actor: actor, now: now)
       let value = try body(change)
       let revision =
         change.isPolicyChanged
         ? try publisher.publish(found(transaction.tenant(id: tenant)), by: actor, in: transaction) : nil
-      return (value, revision, change.commands, change.removedDevices)
+      return (value, revision, change.commands, change.changedDevices, change.removedDevices)
     }
     if let revision {
       log.notice("tenant \(public: tenant): policy revision \(public: revision.number)")
       events.wake(tenant: tenant, revision: revision.number)
     }
     for (device, number) in commands { events.wake(tenant: tenant, device: device, command: number) }
+    for device in changed { events.wake(tenant: tenant, device: device) }
     watchers.wake(tenant: tenant)
     for device in removed { events.drop(tenant: tenant, device: device) }
     return value

@@ -94,12 +94,13 @@ struct Publisher: Sendable {
 
   /// The answer to a device's question what the policy is at present.
   func status(
-    _ tenant: Tenant, _ revision: Revision, audit: AuditRecord?, device: String, nonce: String
+    _ tenant: Tenant, _ revision: Revision, audit: AuditRecord?, groups: [String], device: String, nonce: String
   ) throws -> String {
     let status = Status(
       tenant: tenant.id, audience: device, nonce: nonce, revision: revision.number, digest: revision.digest,
       time: now, keyEpoch: tenant.keys.epoch,
-      audit: audit.map { AuditMark(number: $0.number, hash: $0.hash.hexadecimal) })
+      audit: audit.map { AuditMark(number: $0.number, hash: $0.hash.hexadecimal) },
+      groups: groups.isEmpty ? nil : groups)
     return try SignedStatus(issuing: status, key: signingKey(of: tenant)).document.text
   }
 

@@ -34,6 +34,8 @@ extension PolicyServer {
     let answeredAt: Int64?
     /// The device's signed answer, for who wants to verify it.
     let receipt: String?
+    /// Why the device refused it or failed, in its own words.
+    let reason: String?
 
     init(_ record: CommandRecord, now: Int64) {
       id = record.command.id
@@ -46,6 +48,20 @@ extension PolicyServer {
       expiresAt = record.command.notAfter
       answeredAt = record.answeredAt
       receipt = record.receipt
+      reason = record.receipt.flatMap(ReceiptReason.init)?.reason
+    }
+  }
+
+  private struct ReceiptReason: Decodable {
+    let reason: String?
+
+    /// Of a receipt that was verified when it came.
+    init?(_ receipt: String) {
+      let parts = receipt.split(separator: ".")
+      guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
+        let claims = try? JSONDecoder().decode(Self.self, from: Data(payload))
+      else { return nil }
+      self = claims
     }
   }
 

@@ -52,9 +52,16 @@ extension PolicyServer {
     let nonce = try call.json(StatusRequest.self).nonce
     guard Status.isNonce(nonce) else { throw HTTPProblem.invalid("nonce", "must be 16 to 64 bytes in base64url") }
     let (tenant, revision) = try await current(tenant: device.tenant)
-    let audit = try await store.read { try $0.lastAuditRecord(tenant: device.tenant) }
+    let (audit, groups) = try await store.read { transaction in
+      // Groups that were removed since apply to nobody.
+      let groups = try transaction.deviceState(tenant: device.tenant, id: device.id)?.groups ?? []
+      return (
+        try transaction.lastAuditRecord(tenant: device.tenant),
+        try groups.filter { try transaction.resource(.group, id: $0, tenant: device.tenant) != nil }
+      )
+    }
     return .json(
       StatusResponse(
-        status: try publisher.status(tenant, revision, audit: audit, device: device.id, nonce: nonce)))
+        status: try publisher.status(tenant, revision, audit: audit, groups: groups, device: device.id, nonce: nonce)))
   }
 }

@@ -117,6 +117,9 @@ extension PolicyServer {
       throw HTTPProblem.invalid("note", "has at most 200 bytes and no control characters")
     }
     for rule in draft.content.rules { try rule.check() }
+    if let (name, reason) = ManagedSettings.fault(in: draft.content.settings.managed ?? [:]) {
+      throw HTTPProblem.invalid("settings.managed", "\(PolicyText.isIdentifier(name) ? name : "a name") \(reason)")
+    }
     try validate(policy(of: tenant, draft.content, in: transaction))
   }
 

@@ -1,3 +1,4 @@
+internal import CofferAPI
 internal import CofferPolicy
 internal import CofferSystem
 internal import HTTPTypes
@@ -68,6 +69,7 @@ extension PolicyServer {
         else { throw HTTPProblem.invalid("groups", "has one that the company does not") }
       }
       state.groups = body.groups.sorted()
+      change.changedDevices.append(id)
       try change.transaction.update(state, tenant: caller.tenant, id: id)
       try change.record(.deviceChanged, id, ["groups": state.groups.joined(separator: " ")])
       return try self.view(device, in: change.transaction, now: change.now)

@@ -123,6 +123,12 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
       try call.requireMatch(tag(old))
       _ = try change.transaction.deleteResource(Resource.kind, id: id, tenant: caller.tenant)
       change.isPolicyChanged = Resource.isPolicy
+      if Resource.kind == .group {
+        let devices = try change.transaction.devices(tenant: caller.tenant).map(\.id)
+        change.changedDevices = try devices.filter {
+          try change.transaction.deviceState(tenant: caller.tenant, id: $0)?.groups.contains(id) == true
+        }
+      }
       try change.record(.resourceRemoved, id, ["kind": Resource.kind.rawValue])
     }
     return .plain(.noContent)

@@ -32,6 +32,9 @@ extension PolicyServer {
     try await commit(caller) { change in
       var tenant = try found(change.transaction.tenant(id: caller.tenant))
       try call.demandMatch(Self.tag(tenant.settings))
+      // The configuration profile is a resource of its own.
+      var settings = settings
+      settings.managed = tenant.settings.managed
       guard settings != tenant.settings else { return }
       tenant.settings = settings
       try change.transaction.update(tenant)
@@ -74,9 +77,13 @@ extension PolicyServer {
     .json(grace, headers: [.eTag: EntityTag(of: Response.encoded(grace)).description])
   }
 
-  private static func tag(_ settings: Settings) -> EntityTag { EntityTag(of: Response.encoded(settings)) }
+  static func tag(_ settings: Settings) -> EntityTag { EntityTag(of: Response.encoded(shown(settings))) }
 
   private static func response(_ settings: Settings) -> Response {
-    .json(settings, headers: [.eTag: tag(settings).description])
+    .json(shown(settings), headers: [.eTag: tag(settings).description])
+  }
+
+  private static func shown(_ settings: Settings) -> Settings {
+    Settings(ownerActions: settings.ownerActions, allowFilteredTier: settings.allowFilteredTier)
   }
 }

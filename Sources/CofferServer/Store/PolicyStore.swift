@@ -20,7 +20,7 @@ public protocol PolicyStore: Sendable {
 ///
 /// Lists are read in pages: up to `limit` rows behind the one with the number `after`, in the order of their creation.
 public protocol StoreTransaction: TenantTable, AccountTable, SessionTable, AppTable, ResourceTable, DeviceTable,
-  CommandTable, DecisionTable, RevisionTable, AuditTable, RequestTable
+  CommandTable, DecisionTable, DeviceLogTable, RevisionTable, AuditTable, RequestTable
 {}
 
 /// Companies.

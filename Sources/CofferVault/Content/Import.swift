@@ -30,7 +30,7 @@ extension Vault {
     return try VaultError.catching {
       let (number, protection) = try self.change { session in
         let parent = try self.checkTarget(path, replacing: replacing, session)
-        return (session.newInodeNumber(), parent.protection)
+        return (session.newInodeNumber(), self.newClass(in: parent))
       }
       let isKept = isDeposit && protection == .complete && isLocked
       let key = try NewFileKey(number, isKept ? .completeUnlessOpen : protection, isDeposit: isKept, self)

@@ -100,7 +100,7 @@ extension Vault {
     let number = session.newInodeNumber()
     let cipher = FileCipher(key: SecretKey(), vault: id, inode: number, isSmall: true)
     var inode = newInode(number, .file, node, in: parent, content: .inline(try cipher.sealInline([])))
-    inode.wrappedKey = try keys.wrap(cipher.key, for: parent.protection)
+    inode.wrappedKey = try keys.wrap(cipher.key, for: inode.protection)
     inode.keyCommitment = cipher.key.commitment
     return (inode, cipher)
   }
@@ -123,7 +123,7 @@ extension Vault {
   ) -> Inode {
     let now = time.now()
     return Inode(
-      number: number, kind: kind, protection: parent.protection, permissions: node.permissions & 0o7777,
+      number: number, kind: kind, protection: newClass(in: parent), permissions: node.permissions & 0o7777,
       owner: node.owner, modified: now, now: now, content: content)
   }
 

@@ -2,9 +2,15 @@ internal import ArgumentParser
 internal import CofferContainer
 internal import CofferSystem
 internal import Foundation
+internal import Synchronization
 
 /// The process that holds the open vault.
 struct AgentProcess {
+  /// Set when the vault was wiped by order.
+  private final class WipeMark: Sendable {
+    let isSet = Atomic(false)
+  }
+
   let options: GlobalOptions
   let settings: AgentSettings
 
@@ -29,9 +35,16 @@ struct AgentProcess {
     }
     let container = try options.open(passcode: passcode)
     let bell = try Bell()
+    let (keyStore, wipe) = (options.keyStorePath, WipeMark())
     let vault = HeldVault(
-      container, identity: try FolderIdentity(at: path), keyStore: try? FolderIdentity(at: options.keyStorePath),
+      container, identity: try FolderIdentity(at: path), keyStore: try? FolderIdentity(at: keyStore),
       graceSeconds: settings.grace,
+      link: { mounts in
+        HeldLink(container, mounts: mounts, path: path, keyStorePath: keyStore) {
+          wipe.isSet.store(true, ordering: .releasing)
+          bell.ring(.wiped)
+        }
+      },
       didChange: { bell.ring(.lockChanged) })
     let listener = try place.listen()
     bell.ringForSignals([
@@ -41,7 +54,12 @@ struct AgentProcess {
       vault, listener: listener, bell: bell, idleMinutes: settings.idleLock, memoryLocked: memoryLocked,
       removeSocket: { place.remove() })
     try didStart()
+    vault.link.start()
     let answer = try withExtendedLifetime(name) { try server.run() }
+    if wipe.isSet.load(ordering: .acquiring) {
+      // Nothing that the company wiped can be stored any more, whatever closing it says.
+      return WipedVault(path: path, keyStore: keyStore).finishWaiting()
+    }
     if case .outcome(let code, let text) = answer, code != 0 { throw Failure(code: code, text: text) }
   }
 

@@ -1,5 +1,6 @@
 internal import CofferContainer
 internal import CofferKeys
+internal import CofferPolicy
 internal import CofferSystem
 internal import Foundation
 internal import Synchronization
@@ -71,10 +72,19 @@ final class AgentServer {
 
   /// Serves until somebody ends the agent; then the vault is closed. The answer is what came of that.
   func run() throws -> AgentAnswer {
-    while !isOver { try step(waiting: wait()) }
+    while !isOver {
+      idle.limit(to: presentIdleMinutes > 0 ? .seconds(60 * presentIdleMinutes) : nil)
+      try step(waiting: wait())
+    }
     let answer = vault.close()
     for connection in connections.values where connection.role == .stop { connection.link.send(answer) }
     return answer
+  }
+
+  /// The stricter of what the person and the company ask for. A policy that changes is looked at once a minute.
+  private var presentIdleMinutes: Double {
+    guard let most = vault.container.managedSettings.lockAfterMinutes.map(Double.init) else { return idleMinutes }
+    return idleMinutes > 0 ? min(idleMinutes, most) : most
   }
 
   private var isOver: Bool { end.map { now() >= $0 || !connections.values.contains(where: \.isBusy) } ?? false }
@@ -238,7 +248,7 @@ final class AgentServer {
       link.send(.accepted)
       connections[number]?.isUser = true
       idle.begin()
-      start(number) { run.perform() }
+      start(number) { [bell] in run.perform(noteIdleness: { bell.ring(.idle(number)) }) }
     }
   }
 
@@ -261,9 +271,10 @@ final class AgentServer {
     let (state, since) = vault.present
     let status = AgentStatus(
       running: true, process: ProcessHardening.processID, vaultID: vault.container.id.description, state: state,
-      since: since.formatted(.iso8601), idleLockMinutes: idleMinutes, graceSeconds: vault.graceSeconds,
+      since: since.formatted(.iso8601), idleLockMinutes: presentIdleMinutes, graceSeconds: vault.graceSeconds,
       commands: runningCount, readOnly: vault.container.isReadOnly,
-      memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places)
+      memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
+      company: vault.link.isConnected.map { $0 ? "connected" : "offline" })
     if let text = try? JSONEncoder().encode(status) {
       connections[number]?.link.send(.outcome(code: 0, text: String(decoding: text, as: UTF8.self)))
     }
@@ -279,6 +290,8 @@ final class AgentServer {
         endUse(number)
         connections[number] = nil
         startWaiting()
+      case .idle(let number): endUse(number)
+      case .wiped: beginEnd()
       case .lockChanged: if vault.present.state == .unlocked { idle.restart(now: now()) }
       case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1): lockInBackground(graceSeconds: 0)
       case .signal: beginEnd()
@@ -310,6 +323,10 @@ final class Bell: Sendable {
     case finished(Int)
     /// The vault was locked or unlocked.
     case lockChanged
+    /// A command only watches, and does not keep the vault from being locked for want of use.
+    case idle(Int)
+    /// The vault was wiped by its company's order.
+    case wiped
     case signal(Int32)
   }
 

@@ -25,6 +25,8 @@ struct AgentStatus: Codable, Sendable {
   let coreDumpsOff: Bool
   /// Where the vault is mounted.
   let mounts: [String]
+  /// Whether the vault's company is heard of at once: `connected` or `offline`; absent where there is none.
+  var company: String?
 }
 
 extension Double {

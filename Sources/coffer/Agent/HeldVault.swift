@@ -8,6 +8,8 @@ internal import Synchronization
 final class HeldVault: Sendable {
   let container: Container
   let mounts: HeldMounts
+  /// With the company that it belongs to.
+  let link: HeldLink
   let identity: FolderIdentity
   /// The folder of its key store.
   let keyStore: FolderIdentity?
@@ -20,13 +22,16 @@ final class HeldVault: Sendable {
     let since = Mutex(Date())
   }
 
-  /// - Parameter didChange: called on whatever thread locks or unlocks.
+  /// - Parameters:
+  ///   - link: makes the link of the container with these mounts.
+  ///   - didChange: called on whatever thread locks or unlocks.
   init(
     _ container: Container, identity: FolderIdentity, keyStore: FolderIdentity?, graceSeconds: Double,
-    didChange: @escaping @Sendable () -> Void
+    link: (HeldMounts) -> HeldLink, didChange: @escaping @Sendable () -> Void
   ) {
     self.container = container
     mounts = HeldMounts(container)
+    self.link = link(mounts)
     self.identity = identity
     self.keyStore = keyStore
     self.graceSeconds = graceSeconds
@@ -76,6 +81,7 @@ final class HeldVault: Sendable {
 
   /// Commits, and gives the vault back.
   func close() -> AgentAnswer {
+    link.stop()
     mounts.endAll(forGood: true)
     return outcome {
       try container.close()

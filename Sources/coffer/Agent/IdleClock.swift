@@ -3,7 +3,7 @@ struct IdleClock {
   typealias Instant = ContinuousClock.Instant
 
   /// Nil: never.
-  private let limit: Duration?
+  private var limit: Duration?
   private var lastUse: Instant
   private var userCount = 0
   /// The lock was made, and nobody has unlocked since.
@@ -29,6 +29,9 @@ struct IdleClock {
 
   /// Somebody used the vault otherwise than by a command.
   mutating func touch(now: Instant) { lastUse = now }
+
+  /// Another limit holds from now on, counted from the last use.
+  mutating func limit(to limit: Duration?) { self.limit = limit }
 
   /// How long until the lock is due; nil where nothing is to wait for.
   func remaining(now: Instant) -> Duration? {

@@ -30,6 +30,9 @@ extension ExportCommand: ServedCommand {}
 extension EnrollCommand: ServedCommand {}
 extension PolicyShowCommand: ServedCommand {}
 extension PolicyRefreshCommand: ServedCommand {}
+extension PolicyWatchCommand: ServedCommand {}
+extension AuditShowCommand: ServedCommand {}
+extension AuditVerifyCommand: ServedCommand {}
 extension AppsCommand: ServedCommand {}
 extension AppInstallCommand: ServedCommand {}
 extension AppListCommand: ServedCommand {}

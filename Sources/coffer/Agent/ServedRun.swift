@@ -32,8 +32,11 @@ struct ServedRun: Sendable {
   }
 
   /// Runs it, and says how it ended. Whatever the arguments are, what is wrong with them is told to the client.
-  func perform() -> AgentAnswer {
-    session.run {
+  ///
+  /// - Parameter noteIdleness: called when the command only watches from now on.
+  func perform(noteIdleness: @escaping @Sendable () -> Void) -> AgentAnswer {
+    session.idleness.withLock { $0 = noteIdleness }
+    return session.run {
       do {
         try CurrentThread.enter(folder)
         let command = try parse()

@@ -30,6 +30,7 @@ struct EnrollCommand: AsyncParsableCommand {
   var code: String
 
   func run() async throws {
+    await KeptReceipt.deliverAll()
     let pinned = try pinCertificate.map { try FileSystem().openNamed($0).contents(limit: 64 << 10) }
     let container = try options.open(.toldByCommand)
     defer { try? options.giveBack(container) }
@@ -41,6 +42,7 @@ struct EnrollCommand: AsyncParsableCommand {
     let (enrolment, key) = try await PolicyClient().enroll(url: url, code: code, pinnedCertificate: pinned)
     try container.enrol(enrolment, deviceKey: key)
     Session.present.mounts?.recheck()
+    Session.present.held?.link.start()
     try options.giveBack(container)
     try PolicyDescription(enrolment).show(json: options.json)
   }

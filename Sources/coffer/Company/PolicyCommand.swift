@@ -7,8 +7,9 @@ internal import Foundation
 struct PolicyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "policy", abstract: "Shows the company's policy, or fetches it anew.",
-    discussion: "Examples:\n  coffer policy\n  coffer policy refresh",
-    subcommands: [PolicyShowCommand.self, PolicyRefreshCommand.self], defaultSubcommand: PolicyShowCommand.self)
+    discussion: "Examples:\n  coffer policy\n  coffer policy refresh\n  coffer policy watch",
+    subcommands: [PolicyShowCommand.self, PolicyRefreshCommand.self, PolicyWatchCommand.self],
+    defaultSubcommand: PolicyShowCommand.self)
 }
 
 struct PolicyShowCommand: ParsableCommand {
@@ -30,6 +31,8 @@ struct PolicyRefreshCommand: AsyncParsableCommand {
   @OptionGroup var options: GlobalOptions
 
   func run() async throws {
+    if Session.present.held == nil { KeptReceipt.finishWipe(at: try options.vaultPath) }
+    await KeptReceipt.deliverAll()
     let container = try options.open(.toldByCommand)
     defer { try? options.giveBack(container) }
     let held: Enrolment

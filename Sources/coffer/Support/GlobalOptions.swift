@@ -108,6 +108,7 @@ struct GlobalOptions: ParsableArguments {
   }
 
   func open(passcode: () throws -> SecretBytes, acceptingOlderState: Bool = false) throws -> Container {
+    KeptReceipt.finishWipe(at: try vaultPath)
     do {
       return try Container.open(
         at: vaultPath, keyStore: keys, passcode: passcode, sniffer: ContentTypeHelper(),

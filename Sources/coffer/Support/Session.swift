@@ -23,6 +23,8 @@ final class Session: Sendable {
   private let terminal: OwnedDescriptor?
   /// Why a result could not be written.
   let outputFailure = Mutex<SystemError?>(nil)
+  /// Set by the agent, for ``noteIdleness()``.
+  let idleness = Mutex<(@Sendable () -> Void)?>(nil)
 
   @TaskLocal private static var ofClient: Session?
 
@@ -52,6 +54,9 @@ final class Session: Sendable {
     self.places = places
     self.confirmPresence = confirmPresence
   }
+
+  /// The command only watches from now on: it does not keep the vault from being locked for want of use.
+  func noteIdleness() { idleness.withLock { $0 }?() }
 
   /// A stream that is waited for as long as the client wants it; one of this process is waited for as long as it takes.
   func patient(_ stream: OwnedDescriptor) -> OwnedDescriptor {

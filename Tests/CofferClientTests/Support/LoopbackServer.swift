@@ -21,6 +21,8 @@ struct Reply: Sendable {
   var body: [UInt8] = []
   /// Sends the head and never the body, until the test is over.
   var stalls = false
+  /// What is sent bit by bit, in place of a body, until it ends.
+  var pieces: AsyncStream<ByteBuffer>?
 }
 
 /// A real server on a real socket, with a script for a head.
@@ -62,7 +64,8 @@ final class LoopbackServer: Sendable {
       for (name, value) in reply.headers { headers[.init(name)!] = value }
       return Response(
         status: .init(code: reply.status), headers: headers,
-        body: reply.stalls ? .init(asyncSequence: never) : .init(byteBuffer: ByteBuffer(bytes: reply.body)))
+        body: reply.pieces.map { .init(asyncSequence: $0) }
+          ?? (reply.stalls ? .init(asyncSequence: never) : .init(byteBuffer: ByteBuffer(bytes: reply.body))))
     }
     let quiet = Logger(label: "loopback") { _ in SwiftLogNoOpLogHandler() }
     let application = Application(

@@ -71,8 +71,10 @@ enum NaiveDecision {
     if let apps = rule.apps {
       guard case .app(let app) = request.actor, apps.contains(app.identity) else { return false }
     }
-    if let groups = rule.groups, !groups.contains(where: request.principal.groups.contains) { return false }
     var answers: [Bool?] = []
+    if let groups = rule.groups {
+      answers.append(request.principal.groups.map { own in groups.contains { own.contains($0) } })
+    }
     if let labels = rule.classifications {
       answers.append(request.file.map { labels.contains($0.classification ?? "no such label") })
     }
@@ -106,7 +108,9 @@ enum NaiveDecision {
       guard let file = request.file else { throw CannotTell() }
       let order: [ProtectionLevel] = [.none, .untilFirstUnlock, .completeUnlessOpen, .complete]
       return order.firstIndex(of: file.protection)! >= order.firstIndex(of: level)!
-    case .group(let group): return request.principal.groups.contains(group)
+    case .group(let group):
+      guard let groups = request.principal.groups else { throw CannotTell() }
+      return groups.contains(group)
     case .timeWindow(let window): return try inside(context.now, window)
     case .unknown: throw CannotTell()
     }

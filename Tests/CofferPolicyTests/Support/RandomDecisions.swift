@@ -76,7 +76,7 @@ extension SeededGenerator {
       protection: pick(ProtectionLevel.allCases), size: 1)
     return Request(
       actor: chance(75) ? .app(app) : .owner, action: pick(Universe.actions), file: chance(90) ? file : nil,
-      principal: Principal(device: "d", groups: Set(some(Universe.groups))))
+      principal: Principal(device: "d", groups: chance(90) ? Set(some(Universe.groups)) : nil))
   }
 
   mutating func context() -> DecisionContext {

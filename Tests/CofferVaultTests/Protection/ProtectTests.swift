@@ -20,6 +20,34 @@ import Testing
 
   private func record(_ vault: Vault) throws -> Inode { try vault.look { try $0.resolve(path) } }
 
+  @Test(arguments: ProtectionClass.allCases, ProtectionClass.allCases)
+  func `what is made has the stricter class of its folder's and what is asked of all`(
+    _ folder: ProtectionClass, _ asked: ProtectionClass
+  ) throws {
+    let vault = try fixture.create()
+    try vault.protect(.root, as: folder)
+    vault.requireOfNewFiles(asked)
+    let expected = ProtectionClass(rawValue: min(folder.rawValue, asked.rawValue))
+    for count in [0, 1_500, 5_000_000] {
+      try vault.importFile(fixture.source([UInt8](repeating: 7, count: count)), to: path)
+      #expect(try record(vault).protection == expected)
+      #expect(try vault.contents(of: path).count == count)
+      try vault.remove(path)
+    }
+    let made = try vault.makeFile(Array("file".utf8), in: .rootFolder, NewNode(permissions: 0o600))
+    #expect(made.protection == expected)
+    let handle = try vault.open(path, .writing)
+    try handle.write([1, 2, 3], at: 0)
+    try handle.close()
+    #expect(try vault.contents(of: path) == [1, 2, 3])
+    let inner = try VaultPath("folder")
+    try vault.makeDirectory(at: inner)
+    #expect(try vault.attributes(at: inner).protection == expected)
+    // What is there stays as it is, and so does what the folder gives once nothing is asked.
+    vault.requireOfNewFiles(.none)
+    #expect(try vault.attributes(at: .root).protection == folder)
+  }
+
   @Test(arguments: [0, 1, 1_500, 40_000, 5_000_000], ProtectionClass.allCases)
   func `every change of class keeps the content, and a stricter class means a new key`(
     _ count: Int, _ old: ProtectionClass

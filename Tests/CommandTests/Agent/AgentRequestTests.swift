@@ -154,7 +154,10 @@ import Testing
       at: folder("vault"), keyStore: FileKeyStore(path: folder("keys")), passcode: passcode,
       derivation: PasscodeDerivation(costExponent: 15, salt: Randomness.bytes(32)), sniffer: ContentTypeHelper())
     let vault = HeldVault(
-      container, identity: try FolderIdentity(at: folder("vault")), keyStore: nil, graceSeconds: 0, didChange: {})
+      container, identity: try FolderIdentity(at: folder("vault")), keyStore: nil, graceSeconds: 0,
+      link: {
+        HeldLink(container, mounts: $0, path: folder("vault"), keyStorePath: folder("keys"), didWipe: {})
+      }, didChange: {})
     let clock = MovedClock()
     let server = AgentServer(
       vault, listener: try LocalSocket.listen("socket", in: place, path: folder.path), bell: try Bell(),

@@ -29,6 +29,16 @@ final class RunningServer {
     try #require(line == "listening on \(url)\n")
   }
 
+  /// The same server again, from the same data, after it was stopped.
+  init(at desk: Desk, token: String, data: String = "server", listen: String, options: [String] = []) throws {
+    self.desk = desk
+    self.data = data
+    self.token = token
+    program = try desk.start("coffer-server", ["run", "--data", data, "--listen", listen] + options)
+    let line = program.line()
+    url = try #require(line.split(whereSeparator: \.isWhitespace).last.map(String.init), "the server did not start")
+  }
+
   /// Runs a command of the administration and returns what it printed.
   func administer(_ arguments: String...) throws -> String { try Self.administer(desk, data, arguments) }
 
@@ -43,9 +53,9 @@ final class RunningServer {
   }
 
   /// Sends a request as the owner; `token` is another bearer, and the empty one sends none.
-  func request(_ method: String, _ path: String, json: [String: Any]? = nil, token: String? = nil) async throws
-    -> Answer
-  {
+  func request(
+    _ method: String, _ path: String, json: [String: Any]? = nil, token: String? = nil, headers: [String: String] = [:]
+  ) async throws -> Answer {
     var request = URLRequest(url: try #require(URL(string: url + path)))
     request.httpMethod = method
     let bearer = token ?? self.token
@@ -54,8 +64,17 @@ final class RunningServer {
       request.setValue("application/json", forHTTPHeaderField: "Content-Type")
       request.httpBody = try JSONSerialization.data(withJSONObject: json)
     }
+    for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
     let (body, response) = try await URLSession.shared.data(for: request)
     return Answer(status: try #require(response as? HTTPURLResponse).statusCode, body: body)
+  }
+
+  /// The version of what is at `path`, for a change of it.
+  func tag(_ path: String) async throws -> String {
+    var request = URLRequest(url: try #require(URL(string: url + path)))
+    request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+    let (_, response) = try await URLSession.shared.data(for: request)
+    return try #require((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "ETag"))
   }
 
   /// Approves an app for Open-In, and returns the item's id.

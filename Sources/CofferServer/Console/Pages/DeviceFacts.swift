@@ -1,3 +1,4 @@
+internal import CofferAPI
 internal import CofferPolicy
 internal import Hummingbird
 

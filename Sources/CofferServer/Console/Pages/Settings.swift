@@ -30,7 +30,7 @@ extension Console {
       Tag.h2(.id("owner")) { "What the person with the device may do" }
       Tag.p { "This is about the person, without any app. Rules that forbid bind the person, too." }
       if visit.may(.changePolicy) {
-        form("Save what the person may do", match: EntityTag(of: Response.encoded(settings))) {
+        form("Save what the person may do", match: PolicyServer.tag(settings)) {
           form.checkboxes(
             "The person may", "ownerActions",
             Action.allCases.map { ($0.rawValue, Words.action($0).name, Words.action($0).meaning) },

@@ -1,0 +1,37 @@
+/// The body of `PUT /v1/device/report`: what a device says of itself. All of it is its own word.
+public struct DeviceReport: Codable, Hashable, Sendable {
+  /// What became of one managed setting on the device.
+  public enum Treatment: String, Codable, CaseIterable, Sendable {
+    /// It holds here.
+    case honoured
+    /// This version does not know it.
+    case ignored
+    /// It is known, and does not hold here.
+    case refused
+  }
+
+  public var osVersion: String?
+  /// Coffer's own version.
+  public var version: String?
+  public var isPasscodeSet: Bool?
+  /// Whether keys are held by hardware, or by files alone.
+  public var isProtectionAvailable: Bool?
+  /// The revision that the device decides by now, and its digest.
+  public var appliedRevision: Int64?
+  public var appliedDigest: String?
+  /// By the setting's name.
+  public var settings: [String: Treatment]?
+
+  public init(
+    osVersion: String? = nil, version: String? = nil, isPasscodeSet: Bool? = nil, isProtectionAvailable: Bool? = nil,
+    appliedRevision: Int64? = nil, appliedDigest: String? = nil, settings: [String: Treatment]? = nil
+  ) {
+    self.osVersion = osVersion
+    self.version = version
+    self.isPasscodeSet = isPasscodeSet
+    self.isProtectionAvailable = isProtectionAvailable
+    self.appliedRevision = appliedRevision
+    self.appliedDigest = appliedDigest
+    self.settings = settings
+  }
+}

@@ -1,0 +1,81 @@
+internal import CofferAPI
+internal import CofferCrypto
+internal import CofferPolicy
+internal import CofferSystem
+internal import Foundation
+
+/// What a link does each time it is woken: the policy and its confirmation, then orders, then what the company is to know.
+struct LinkWork: Sendable {
+  let device: any LinkedDevice
+  let client: PolicyClient
+  let memory: LinkMemory
+  let tell: @Sendable (LinkEvent) -> Void
+
+  func perform(over connection: Connection, token: String) async throws(ClientError) {
+    if memory.isWiped { return }
+    let enrolment = try await refresh(over: connection, token: token)
+    guard enrolment.lastStatus != nil else { throw .unreachable }
+    memory.noteAnswer()
+    try await report(enrolment, over: connection, token: token)
+    try await carryOutOrders(enrolment, over: connection, token: token)
+    if memory.isWiped { throw .unreachable }
+    try await sendDecisions(over: connection, token: token)
+  }
+
+  /// Runs what may wait for a disk, or for programs that use a mount, on a thread of its own.
+  func local<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws(ClientError) -> Value {
+    let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
+      Thread.detachNewThread { continuation.resume(returning: Result { try body() }) }
+    }
+    do {
+      return try result.get()
+    } catch {
+      client.log.error("the device could not do its part: \(error: error)")
+      throw .deviceFailed
+    }
+  }
+
+  private func refresh(over connection: Connection, token: String) async throws(ClientError) -> Enrolment {
+    let held = try await local { try device.enrolment() }
+    let enrolment = try await client.refresh(held, token: token, over: connection)
+    try await local { try device.take(enrolment) }
+    let isNew = enrolment.bundle.digest != held.bundle.digest
+    if isNew { tell(.applied(revision: enrolment.policy.revision)) }
+    if enrolment.lastStatus != nil { tell(.confirmed(revision: enrolment.policy.revision)) }
+    return enrolment
+  }
+
+  /// After each policy that was applied, and once for each process.
+  private func report(_ enrolment: Enrolment, over connection: Connection, token: String) async throws(ClientError) {
+    let report = try await local { try device.report(enrolment) }
+    if report == memory.sentReport { return }
+    _ = try await connection.send(
+      "/v1/device/report", .put, headers: Self.headers(token), body: PolicyClient.json(report), expected: [204],
+      limit: PolicyClient.Limit.messages)
+    memory.sentReport = report
+  }
+
+  private func sendDecisions(over connection: Connection, token: String) async throws(ClientError) {
+    while !memory.isSpentOfDecisions, case let entries = try await local({ try device.undeliveredDecisions() }),
+      !entries.isEmpty
+    {
+      let answer = try await connection.send(
+        "/v1/device/decisions", headers: Self.headers(token),
+        body: PolicyClient.json(DecisionsRequest(entries: entries)), expected: [200, 422],
+        limit: PolicyClient.Limit.messages)
+      if answer.status == 422 {
+        client.log.warning("the company takes no more decisions of this device")
+        memory.isSpentOfDecisions = true
+        return
+      }
+      let complete = try answer.decoded(DecisionsResponse.self).completeThrough
+      // A gap below stays one: what is not here any more does not come by waiting.
+      let last = entries.map(\.number).max() ?? 0
+      try await local { try device.noteDecisions(deliveredThrough: last, companyHas: complete) }
+    }
+  }
+
+  static func headers(_ token: String) -> [(String, String)] {
+    [("authorization", "Bearer \(token)"), ("content-type", "application/json")]
+  }
+}

@@ -1,0 +1,39 @@
+public import CofferKeys
+public import CofferPolicy
+internal import CofferVault
+internal import Foundation
+
+/// What the device remembers of its company's orders.
+extension Container {
+  private static let ordersSetting = "orders"
+
+  /// The orders that were begun and answered on this device. They go back with an older copy of the vault; what an order
+  /// destroyed does not come back with it.
+  public func orders() throws -> OrderBook {
+    try ContainerError.catching {
+      guard let stored = try vault.setting(Self.ordersSetting) else { return OrderBook() }
+      guard let book = try? JSONDecoder().decode(OrderBook.self, from: Data(stored)) else {
+        throw ContainerError(.damaged, "what the vault keeps of its company's orders is damaged")
+      }
+      return book
+    }
+  }
+
+  /// Keeps them, durable when it returns.
+  public func keep(_ orders: OrderBook) throws {
+    try ContainerError.catching {
+      try vault.setSetting(Self.ordersSetting, to: Array(try JSONEncoder().encode(orders)))
+      try vault.commit()
+    }
+  }
+
+  /// Whether a key store still has what opens a vault; `false` once a wipe has begun.
+  public static func hasKeys(of vault: VaultID, in keyStore: any KeyStore) throws -> Bool {
+    do throws(KeyStoreError) {
+      if try keyStore.read(.deviceSecret, of: vault) == nil { return false }
+      return try keyStore.read(.wiped, of: vault) == nil
+    } catch {
+      throw ContainerError(.inputOutput, error.description)
+    }
+  }
+}

@@ -1,0 +1,112 @@
+internal import ArgumentParser
+internal import CofferAPI
+internal import CofferClient
+internal import CofferContainer
+internal import CofferCrypto
+internal import CofferKeys
+internal import CofferPolicy
+internal import CofferSystem
+internal import Logging
+
+/// The device with its open vault, as its company's link sees it. The agent's, or that of a command which stays.
+final class HeldDevice: LinkedDevice {
+  private let container: Container
+  private let mounts: HeldMounts?
+  private let path: String
+  private let keyStorePath: String
+  private let ring: LogRing
+
+  /// - Parameters:
+  ///   - path: the vault's folder, absolute, as that of its key store.
+  ///   - ring: what is uploaded as the device's log.
+  init(_ container: Container, mounts: HeldMounts?, path: String, keyStorePath: String, ring: LogRing) {
+    self.container = container
+    self.mounts = mounts
+    self.path = path
+    self.keyStorePath = keyStorePath
+    self.ring = ring
+  }
+
+  func enrolment() throws -> Enrolment {
+    if case .outdated(let older) = container.enrolment { return older }
+    return try container.presentEnrolment()
+  }
+
+  func deviceKey() throws -> SigningKey { try container.deviceKey() }
+
+  func take(_ enrolment: Enrolment) throws {
+    try container.update(enrolment)
+    applyLogLevel(enrolment)
+    mounts?.recheck()
+  }
+
+  func report(_ enrolment: Enrolment) -> DeviceReport {
+    DeviceReport(
+      osVersion: Container.systemVersion, version: CofferCommand.configuration.version,
+      // A vault has one, always; and its key store is a folder.
+      isPasscodeSet: true, isProtectionAvailable: false,
+      appliedRevision: enrolment.policy.revision, appliedDigest: enrolment.bundle.digest,
+      settings: treatments(enrolment.policy.settings))
+  }
+
+  /// What became of each setting here.
+  private func treatments(_ settings: Settings) -> [String: DeviceReport.Treatment] {
+    var treatments: [String: DeviceReport.Treatment] = ["ownerActions": .honoured, "grace": .honoured]
+    let managed = settings.managedSettings
+    for name in managed.unknown { treatments[name] = .ignored }
+    for name in managed.malformed { treatments[name] = .refused }
+    for key in ManagedSettings.Key.allCases where settings.managed?[key.rawValue] != nil {
+      guard treatments[key.rawValue] == nil else { continue }
+      treatments[key.rawValue] =
+        switch key {
+        case .passcodeRequired, .passcodeMinimumLength, .protectionAtLeast, .logLevel: .honoured
+        // The agent locks; a command that holds the vault itself does not.
+        case .lockAfterMinutes: mounts == nil ? .refused : .honoured
+        // There are no connections to file servers yet.
+        case .allowedServers: .ignored
+        }
+    }
+    return treatments
+  }
+
+  private func applyLogLevel(_ enrolment: Enrolment) {
+    let level = enrolment.policy.settings.managedSettings.logLevel
+    ring.level = level.flatMap { Logger.Level(rawValue: $0.rawValue) } ?? .info
+  }
+
+  func orders() throws -> OrderBook { try container.orders() }
+  func keep(_ orders: OrderBook) throws { try container.keep(orders) }
+
+  func carryOut(_ order: DeviceCommand) -> OrderOutcome {
+    switch order.kind {
+    case .lock:
+      container.lock(graceSeconds: 0)
+      return container.lockState == .locked ? .done : .failed("Somebody unlocked the vault at the same moment.")
+    case .uploadLog: return .upload(ring.lines)
+    case .clearPasscode:
+      return .refused(
+        "A passcode is not cleared from afar: whoever has the escrow key opens the vault with coffer recover.")
+    case .refresh, .wipe: return .done
+    }
+  }
+
+  func wipe(receipt: String) throws {
+    let enrolment = try enrolment()
+    try KeptReceipt(
+      vault: container.id.description, path: path, keyStore: keyStorePath, server: enrolment.server,
+      pinnedCertificate: enrolment.pinnedCertificate, receipt: receipt
+    ).keep()
+    // The company's order is for the device, so that no copy of the vault is spared.
+    _ = try Container.wipe(at: path, keyStore: FileKeyStore(path: keyStorePath), everyCopy: true)
+    mounts?.endAll(forGood: true)
+    container.lock(graceSeconds: 0)
+  }
+
+  func undeliveredDecisions() throws -> [DecisionsRequest.Entry] {
+    try container.undeliveredDecisions(limit: 500).map { DecisionsRequest.Entry(number: $0.number, entry: $0.text) }
+  }
+
+  func noteDecisions(deliveredThrough number: Int64, companyHas complete: Int64) throws {
+    try container.noteDecisions(deliveredThrough: number, companyHas: complete)
+  }
+}

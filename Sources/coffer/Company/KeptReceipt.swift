@@ -1,0 +1,93 @@
+internal import CofferClient
+internal import CofferContainer
+internal import CofferKeys
+internal import CofferSystem
+internal import Foundation
+
+/// The signed answer to an order to wipe, until the company has it. It lies outside of the vault and its key store, for it
+/// must outlive them: made before they are destroyed, and sent when they are.
+struct KeptReceipt: Codable {
+  /// The vault's id.
+  let vault: String
+  /// Its folder, and that of its key store.
+  let path: String
+  let keyStore: String
+  let server: String
+  let pinnedCertificate: [UInt8]?
+  let receipt: String
+
+  private static let limit = 1 << 20
+
+  private static var folder: String {
+    Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/receipts"
+  }
+
+  /// Stores it durably.
+  func keep() throws {
+    let files = FileSystem()
+    try files.makeDirectories(Self.folder)
+    let folder = try files.open(Self.folder, .directory)
+    try files.replaceDurably(vault + ".json", in: folder, with: Array(try JSONEncoder().encode(self)))
+  }
+
+  /// Finishes the wipe of the vault at `path` where one was begun by order: whoever was killed in it had the order
+  /// verified. So nobody opens what the company had destroyed, with or without its server.
+  static func finishWipe(at path: String) {
+    guard let id = Container.statedID(at: path), let kept = try? all().first(where: { $0.vault == id.description })
+    else {
+      return
+    }
+    _ = try? Container.wipe(at: path, keyStore: FileKeyStore(path: kept.keyStore), everyCopy: true)
+  }
+
+  /// Hands in what is kept, of every vault but one that an agent holds. What cannot be handed in now stays, and is nobody's
+  /// failure.
+  ///
+  /// - Returns: whether nothing stayed.
+  @discardableResult
+  static func deliverAll() async -> Bool {
+    var isEmpty = true
+    let held = Session.present.container?.id.description
+    for receipt in (try? all()) ?? [] where receipt.vault != held {
+      if await (try? receipt.deliver()) != true { isEmpty = false }
+    }
+    return isEmpty
+  }
+
+  private static func all() throws -> [KeptReceipt] {
+    let files = FileSystem()
+    guard try files.status(of: folder) != nil else { return [] }
+    let folder = try files.open(folder, [.directory, .noFollow])
+    return try files.names(in: folder).compactMap { name in
+      guard name.count == 37, name.suffix(5).elementsEqual(".json".utf8), !name.contains(UInt8(ascii: "/")),
+        let file = try? files.open(String(decoding: name, as: UTF8.self), [.readOnly, .noFollow], in: folder),
+        let kept = try? JSONDecoder().decode(KeptReceipt.self, from: Data(file.contents(limit: limit))),
+        name.dropLast(5).elementsEqual(kept.vault.utf8)
+      else { return nil }
+      return kept
+    }
+  }
+
+  /// Makes sure of what the receipt says, hands it in, and forgets it.
+  ///
+  /// - Returns: whether the company has it.
+  private func deliver() async throws -> Bool {
+    guard try finishWiping() else { return false }
+    try await PolicyClient(log: HeldLink.ring.log(label: "coffer.client"))
+      .send(receipt: receipt, to: server, pinnedCertificate: pinnedCertificate)
+    let files = FileSystem()
+    let folder = try files.open(Self.folder, [.directory, .noFollow])
+    try files.unlink(vault + ".json", in: folder)
+    try folder.sync()
+    return true
+  }
+
+  /// Destroys what a wipe that was cut has left; `false` where there still are keys.
+  private func finishWiping() throws -> Bool {
+    guard let bytes = [UInt8](hexadecimal: vault), let id = VaultID(bytes: bytes) else { return false }
+    let keys = FileKeyStore(path: keyStore)
+    // Another vault may be at that place by now.
+    if Container.statedID(at: path) == id { _ = try? Container.wipe(at: path, keyStore: keys, everyCopy: true) }
+    return try !Container.hasKeys(of: id, in: keys)
+  }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import Glibc
+import Testing
+
+/// Orders from the server to a real device, and its signed answers.
+@Suite struct CompanyOrderTests {
+  @Test func `a lock is carried out at once, and answered`() async throws {
+    let company = try await CompanyDesk()
+    let watch = try company.linkedAgent()
+    try company.desk.served("put", "passcode", "/file")
+    let order = try await company.order("lock")
+    try watch.until("order") { $0["kind"] as? String == "lock" && $0["outcome"] as? String == "done" }
+    #expect(try company.desk.agentState == "locked")
+    let shown = try await company.wait(for: order, toBe: "done")
+    #expect(shown["receipt"] as? String != nil)
+    // Once: unlocked again it stays so, whatever wakes the device.
+    try company.desk.unlock()
+    try await company.server.allowOwner(["view"])
+    try watch.until("applied")
+    #expect(try company.desk.agentState == "unlocked")
+    #expect(watch.end().code == 130)
+    try company.desk.served("agent", "stop")
+  }
+
+  @Test func `a wipe destroys the keys, then the rest, and the company is told`() async throws {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    try desk.done("put", "passcode", "/file")
+    try desk.copy("vault", to: "copy")
+    let watch = try company.linkedAgent()
+    let agent = try desk.agentProcess()
+    let order = try await company.order("wipe")
+    try watch.until("wiped")
+    _ = watch.program.wait()
+    _ = try await company.wait(for: order, toBe: "done")
+    // The process ends by itself, when the company has the receipt.
+    while kill(agent, 0) == 0 { sched_yield() }
+    #expect(!desk.exists("vault/index.sqlite"))
+    #expect(!desk.exists("keys/\(company.vaultID)"))
+    #expect(desk.listing("home/.local/state/coffer/receipts") == [])
+    try desk.refused(66, "no vault", running: ["ls"])
+    desk.environment["COFFER_VAULT"] = desk.path("copy")
+    #expect(try desk.coffer("cat", "/file").code == 77)
+    #expect(company.server.stop().code == 0)
+  }
+
+  @Test(arguments: [false, true])
+  func `a wipe that a kill cut is finished, and then answered, by whatever command comes next`(isWiped: Bool)
+    async throws
+  {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    let order = try await company.order("wipe")
+    // What a process leaves that was killed behind the receipt and before the first key; or behind the last.
+    try company.keepReceipt(of: order, kind: "wipe")
+    if isWiped { try desk.done("wipe", "--yes") }
+    #expect(try await company.shown(order)["state"] as? String == "pending")
+    try desk.refused(66, "no vault", running: ["policy", "refresh"])
+    #expect(try await company.shown(order)["state"] as? String == "done")
+    #expect(!desk.exists("keys/\(company.vaultID)"))
+    #expect(desk.listing("home/.local/state/coffer/receipts") == [])
+    #expect(company.server.stop().code == 0)
+  }
+
+  @Test func `no receipt is sent of a vault that is somewhere else, and no other vault is destroyed in its place`()
+    async throws
+  {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    let order = try await company.order("wipe")
+    try company.keepReceipt(of: order, kind: "wipe")
+    try FileManager.default.moveItem(atPath: desk.path("vault"), toPath: desk.path("moved"))
+    try desk.done("init", "--no-recovery-key")
+    try desk.refused(66, "coffer enroll", running: ["policy", "refresh"])
+    try desk.done("ls")
+    #expect(try await company.shown(order)["state"] as? String == "pending")
+    desk.environment["COFFER_VAULT"] = desk.path("moved")
+    // The vault itself is wiped before anyone opens it again, and then the company is told.
+    try desk.refused(66, "no vault", running: ["ls"])
+    #expect(!desk.exists("keys/\(company.vaultID)"))
+    try desk.refused(66, "no vault", running: ["policy", "refresh"])
+    #expect(try await company.shown(order)["state"] as? String == "done")
+    desk.environment["COFFER_VAULT"] = desk.path("vault")
+    try desk.done("ls")
+  }
+
+  @Test func `refresh and the log are done, and a passcode is not cleared from afar`() async throws {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    try desk.done("put", "passcode", "/a secret name")
+    let watch = try company.linkedAgent()
+    let refresh = try await company.order("refresh")
+    _ = try await company.wait(for: refresh, toBe: "done")
+    #expect(try await company.server.request("GET", "/v1/devices/\(company.device)/log").status == 404)
+    let upload = try await company.order("uploadLog")
+    _ = try await company.wait(for: upload, toBe: "done")
+    let log = try await company.server.request("GET", "/v1/devices/\(company.device)/log")
+    let lines = try #require(log.object["lines"] as? [String])
+    #expect(lines.contains { $0.hasSuffix("info order refresh: done") }, "\(lines)")
+    #expect(!lines.joined().contains("secret name") && !lines.joined().contains(desk.root))
+    let clear = try await company.order("clearPasscode")
+    let refused = try await company.wait(for: clear, toBe: "refused")
+    #expect((refused["reason"] as? String)?.contains("coffer recover") == true, "\(refused)")
+    #expect(watch.end().code == 130)
+    try desk.served("agent", "stop")
+    try desk.done("ls")
+  }
+
+  @Test func `an order that has ended is not carried out by a device whose clock was set back`() async throws {
+    let company = try await CompanyDesk()
+    let order = try await company.order("lock", expiresIn: 60)
+    #expect(try await company.shown(order)["state"] as? String == "pending")
+    let answer = try await company.server.request("DELETE", "/v1/devices/\(company.device)/commands/\(order)")
+    #expect(answer.status == 204)
+    let watch = try company.linkedAgent()
+    try watch.until("confirmed")
+    try await company.server.allowOwner(["view"])
+    try watch.until("applied")
+    #expect(try company.desk.agentState == "unlocked")
+    #expect(watch.end().code == 130)
+    try company.desk.served("agent", "stop")
+  }
+}
