@@ -47,8 +47,10 @@ extension Console {
   }
 
   private func row(_ entry: AuditEntry, _ names: ActorNames) -> HTML {
-    let details = entry.details.sorted { $0.key < $1.key }.filter { $0.key != "digest" }
-      .map { "\($0.key): \($0.value)" }.joined(separator: "; ")
+    // The sentence has the kind of what was added, changed or removed.
+    let isSaid = { (key: String) in key == "kind" && entry.action.hasPrefix("resource.") }
+    let details = entry.details.sorted { $0.key < $1.key }.filter { $0.key != "digest" && !isSaid($0.key) }
+      .map { "\($0.key): \($0.value.isEmpty ? "none" : $0.value)" }.joined(separator: "; ")
     return Tag.tr {
       DataTable.head { "\(entry.number)" }
       DataTable.cell("When") { Words.time(entry.time) }

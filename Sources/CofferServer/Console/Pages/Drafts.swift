@@ -97,7 +97,7 @@ extension Console {
           }
         }
       }
-      if visit.may(.changePolicy) { publishing(shown, difference, visit) }
+      if visit.may(.changePolicy) && !difference.lines.isEmpty { publishing(shown, visit) }
       Tag.section(.class("panel"), .aria(.labelledby, "rules")) {
         Tag.h2(.id("rules")) { "Its rules" }
         if draft.content.rules.isEmpty {
@@ -119,7 +119,7 @@ extension Console {
     }
   }
 
-  private func publishing(_ shown: ShownDraft, _ difference: PolicyDifference, _ visit: Visit) -> HTML {
+  private func publishing(_ shown: ShownDraft, _ visit: Visit) -> HTML {
     let draft = shown.draft
     return Tag.section(.class("panel"), .aria(.labelledby, "publish")) {
       if draft.base == shown.current {

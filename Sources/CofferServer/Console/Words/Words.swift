@@ -31,8 +31,8 @@ enum Words {
 
   /// What a device that has said nothing may mean.
   static let notReported =
-    "It has not said anything of itself. Not every version of the program coffer does, and one that does not carries no "
-    + "order out either."
+    "The device has not said anything of itself. Not every version of the program coffer does, and one that does not "
+    + "carries no order out either."
 
   static let shortName = "Rules name it by this. Letters, digits, dots and hyphens; it cannot be changed."
 
