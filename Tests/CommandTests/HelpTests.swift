@@ -9,7 +9,8 @@ import Testing
     ["backup"], ["accept-restored"],
     ["put"], ["get"], ["cat"], ["ls"], ["stat"], ["mkdir"], ["mv"], ["rm"], ["protect"], ["import"], ["export"],
     ["enroll"], ["policy"],
-    ["policy", "show"], ["policy", "refresh"], ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
+    ["policy", "show"], ["policy", "refresh"], ["policy", "watch"], ["audit"], ["audit", "show"], ["audit", "verify"],
+    ["apps"], ["app"], ["app", "keygen"], ["app", "sign"],
     ["app", "install"], ["app", "list"], ["app", "remove"], ["share"],
   ]
 
@@ -27,7 +28,7 @@ import Testing
       #expect(help.output.contains("\nUSAGE:") || help.output.hasPrefix("USAGE:"), "\(command)")
     }
     // What the help of a command lists below it is in the table above, so that a new command is tried, too.
-    for parent in [[], ["agent"], ["app"], ["policy"], ["escrow"]] {
+    for parent in [[], ["agent"], ["app"], ["policy"], ["audit"], ["escrow"]] {
       let output = try desk.run("coffer", parent + ["--help"]).output
       let listed = output.split(separator: "\n").filter { $0.hasPrefix("  ") && !$0.hasPrefix("   ") }
         .compactMap { $0.split(separator: " ").first.map(String.init) }

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// A vault that belongs to the company of a running server.
-struct CompanyDesk {
+final class CompanyDesk {
   let desk: Desk
   let server: RunningServer
   /// The device's id.
@@ -20,6 +20,11 @@ struct CompanyDesk {
     server = try RunningServer(at: desk, options: options)
     try await server.allowOwner(ownerActions)
     device = try Self.enrol(desk, server)
+  }
+
+  deinit {
+    // A test that failed leaves no agent.
+    _ = try? desk.run("coffer", ["agent", "stop"])
   }
 
   /// Joins the company with the desk's present vault; returns the device's id.
