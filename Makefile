@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-console sanitize soak soak-mount bench bench-mount lint build install clean
+.PHONY: help demo test test-console test-openapi sanitize soak soak-mount bench bench-mount bench-server lint build install clean
 
 help: ## Lists these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Shows the main job on real files: from an encrypted file to an approved app
 	@Scripts/install-dependencies
@@ -17,6 +17,11 @@ test-console: ## Goes through the server's console in Chromium, and looks at eve
 	@swift build --product coffer-server
 	@swift build --product coffer
 	@Scripts/test-console
+
+test-openapi: ## Holds the server's answers to the OpenAPI document that it serves, with schemathesis
+	@Scripts/install-dependencies --openapi
+	@swift build --product coffer-server
+	@Scripts/test-openapi
 
 sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer
 	@Scripts/install-dependencies
@@ -42,6 +47,10 @@ bench: ## Measures put and get beside cp and age, the engine, files by size, and
 bench-mount: ## Measures a mounted vault beside gocryptfs, securefs, CryFS, EncFS and the bare folder, as root
 	@Scripts/install-dependencies --bench-mount
 	@Scripts/bench-mount
+
+bench-server: ## Measures the policy server: requests beside Node, and ten thousand open streams of events
+	@Scripts/install-dependencies --bench-server
+	@Scripts/bench-server
 
 lint: ## Checks the style of the sources
 	@Scripts/lint

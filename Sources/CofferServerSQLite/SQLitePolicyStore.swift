@@ -11,6 +11,8 @@ internal import GRDB
 public final class SQLitePolicyStore: PolicyStore {
   public static let busyTimeout = 10.0
   private let pool: DatabasePool
+  /// A connection that writes nothing, so that every commit is somebody else's to it.
+  private let observer: DatabaseQueue
 
   /// Opens the store of a data directory, makes it if it is not there, and brings its tables up to this version.
   ///
@@ -21,13 +23,24 @@ public final class SQLitePolicyStore: PolicyStore {
     // SQLite gives its other files the permissions of this one.
     let file = try FileSystem().open(directory.database, [.readWrite, .create, .noFollow], permissions: 0o600)
     try file.setPermissions(0o600)
-    pool = try translatingStoreErrors {
+    (pool, observer) = try translatingStoreErrors {
       let pool = try DatabasePool(path: directory.database, configuration: Self.configuration(busyTimeout))
       try pool.writeWithoutTransaction(Self.demandDurability)
       try Schema.migrate(pool)
-      return pool
+      try pool.write { try Self.demand(directory.serverKey, in: $0) }
+      return (pool, try DatabaseQueue(path: directory.database, configuration: Self.configuration(busyTimeout)))
     }
-    try translatingStoreErrors { try pool.write { try Self.demand(directory.serverKey, in: $0) } }
+  }
+
+  public func version() throws -> Int64 {
+    try translatingStoreErrors {
+      // Without a transaction: the statement looks at the log's index, and reads nothing.
+      let version = try observer.unsafeRead { database in
+        try Int64.fetchOne(database.cachedStatement(sql: "PRAGMA data_version"))
+      }
+      guard let version else { throw StoreError.unavailable(code: Int(ResultCode.SQLITE_MISUSE.rawValue)) }
+      return version
+    }
   }
 
   public func read<Value: Sendable>(
@@ -71,6 +84,7 @@ public final class SQLitePolicyStore: PolicyStore {
     try translatingStoreErrors {
       // So that the one file holds everything; when another process has it open, that one's close will do.
       _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+      try observer.close()
       try pool.close()
     }
   }

@@ -6,15 +6,16 @@ extension SQLiteTransaction {
   func insert(_ command: CommandRecord) throws -> Int64 {
     try change(
       """
-      INSERT INTO command (id, tenant, device, kind, state, document, created_by, created_at, expires_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO command (id, tenant, device, kind, state, document, created_by, created_at, expires_at, position)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,
+        (SELECT coalesce(max(position), 0) + 1 FROM command WHERE tenant = ? AND device = ?))
       """,
       [
         command.command.id, command.command.tenant, command.command.audience, command.command.kind.rawValue,
         command.state.rawValue, command.document, command.createdBy, command.command.issuedAt,
-        command.command.notAfter,
+        command.command.notAfter, command.command.tenant, command.command.audience,
       ])
-    return database.lastInsertedRowID
+    return try lastCommandNumber(tenant: command.command.tenant, device: command.command.audience)
   }
 
   func update(_ command: CommandRecord) throws {
@@ -58,15 +59,19 @@ extension SQLiteTransaction {
 
   func replaceDocument(of command: DeviceCommand, by document: String) throws -> Int64 {
     try change(
-      "UPDATE command SET document = ?, number = (SELECT max(number) + 1 FROM command) WHERE tenant = ? AND id = ?",
-      [document, command.tenant, command.id])
+      """
+      UPDATE command SET document = ?, number = (SELECT max(number) + 1 FROM command),
+        position = (SELECT max(position) + 1 FROM command WHERE tenant = ? AND device = ?)
+      WHERE tenant = ? AND id = ?
+      """,
+      [document, command.tenant, command.audience, command.tenant, command.id])
     return try lastCommandNumber(tenant: command.tenant, device: command.audience)
   }
 
   func lastCommandNumber(tenant: String, device: String) throws -> Int64 {
     try first(
-      "SELECT number FROM command WHERE tenant = ? AND device = ? ORDER BY number DESC LIMIT 1", [tenant, device]
-    ) { try $0.integer("number") } ?? 0
+      "SELECT max(position) AS newest FROM command WHERE tenant = ? AND device = ?", [tenant, device]
+    ) { try $0.optionalInteger("newest") }.flatMap(\.self) ?? 0
   }
 
   private static func command(_ row: StoredRow) throws -> CommandRecord {

@@ -107,13 +107,14 @@ extension SQLiteTransaction {
       "INSERT INTO device_token (hash, device, expires_at) VALUES (?, ?, ?)", [Data(hash), device, expiresAt])
   }
 
-  func device(tokenHash: [UInt8], now: Int64) throws -> Device? {
+  func device(tokenHash: [UInt8]) throws -> (device: Device, expiresAt: Int64)? {
     try first(
       """
-      SELECT device.* FROM device_token JOIN device ON device.id = device_token.device
-      WHERE device_token.hash = ? AND device_token.expires_at > ?
+      SELECT device.*, device_token.expires_at FROM device_token JOIN device ON device.id = device_token.device
+      WHERE device_token.hash = ?
       """,
-      [Data(tokenHash), now], Self.device)
+      [Data(tokenHash)]
+    ) { (device: try Self.device($0), expiresAt: try $0.integer("expires_at")) }
   }
 
   private static func enrollment(_ row: StoredRow) throws -> Enrollment {

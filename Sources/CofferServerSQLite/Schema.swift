@@ -20,6 +20,7 @@ enum Schema {
     migrator.registerMigration("2") { try $0.execute(sql: second) }
     migrator.registerMigration("3") { try $0.execute(sql: third) }
     migrator.registerMigration("4") { try $0.execute(sql: fourth) }
+    migrator.registerMigration("5") { try $0.execute(sql: fifth) }
     return migrator
   }
 

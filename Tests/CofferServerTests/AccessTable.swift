@@ -98,6 +98,7 @@ enum AccessTable {
   static let rules: [String: Rule] = [
     "GET /health": Rule(audience: .anyone, success: 200),
     "GET /ready": Rule(audience: .anyone, success: 200),
+    "GET /v1/openapi.json": Rule(audience: .anyone, success: 200),
     // The operator's own secret, and nobody else's.
     "GET /metrics": Rule(audience: .anyone, success: 401),
     "POST /v1/setup": Rule(audience: .anyone, success: 404) { _ in

@@ -218,7 +218,7 @@ import Testing
     }
     let prepared = try await rule.prepare(fixture)
     // These do not come to the store with what is sent here.
-    let isWithout = ["GET /metrics", "POST /v1/device/receipts"].contains(key)
+    let isWithout = ["GET /metrics", "GET /v1/openapi.json", "POST /v1/device/receipts"].contains(key)
     for error in [StoreError.unavailable(code: 13), .damaged("role")] {
       harness.faults.fail(error)
       let reply = try await Self.send(key, prepared, caller, harness)

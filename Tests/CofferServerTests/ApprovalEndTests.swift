@@ -126,6 +126,54 @@ import Testing
     #expect(shorter.state == "approved" && shorter.expiresAt == end - 1)
   }
 
+  @Test func `where two people are asked, one alone lets nothing more through by rules`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let (first, second) = (try await Person(company, .editor), try await Person(company, .editor))
+    func rule(_ id: String, _ effect: String) -> String { #"{"id":"\#(id)","effect":"\#(effect)","conditions":[]}"# }
+    _ = try await company.make("/v1/rules", rule("old", "forbid"))
+    #expect(try await Self.twoPeople(company).status == 200)
+    let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/rules/old")]
+    #expect(try await first.send(.post, "/v1/rules", json: rule("more", "permit")).status == 409)
+    #expect(try await first.send(.put, "/v1/rules/old", json: rule("old", "permit"), headers: headers).status == 409)
+    #expect(try await first.send(.delete, "/v1/rules/old", headers: headers).status == 409)
+    // A prohibition does not wait.
+    #expect(try await first.send(.post, "/v1/rules", json: rule("less", "forbid")).status == 201)
+    // The revision before it had the rule as well, and not the new prohibition.
+    let tag: HTTPFields = [.ifMatch: try await company.tag("/v1/policy")]
+    #expect(try await first.send(.post, "/v1/revisions/2/restore", headers: tag).status == 409)
+
+    let content = """
+      {"content":{"rules":[\(rule("more", "permit"))],"classifications":[],"fileTypes":[],
+      "settings":{"ownerActions":[],"allowFilteredTier":false},"grace":{"warnAfter":1,"blockAfter":2}}}
+      """
+    struct Made: Decodable { let id: String }
+    func draft(_ author: Person?) async throws -> String {
+      guard let author else {
+        return try await harness.send(.post, "/v1/drafts", token: company.owner, json: content).json(Made.self).id
+      }
+      return try await author.send(.post, "/v1/drafts", json: content).json(Made.self).id
+    }
+    func publish(_ id: String, _ person: Person?) async throws -> Int {
+      let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/drafts/\(id)")]
+      let path = "/v1/drafts/\(id)/publish"
+      if let person { return try await person.send(.post, path, headers: headers).status }
+      return try await harness.send(.post, path, token: company.owner, headers: headers).status
+    }
+    // A token is nobody in particular.
+    let byToken = try await draft(nil)
+    #expect(try await publish(byToken, first) == 403)
+    let own = try await draft(first)
+    #expect(try await publish(own, first) == 403)
+    #expect(try await publish(own, nil) == 403)
+    // Whoever changes the content has written it, and a note is no content.
+    let matching: HTTPFields = [.ifMatch: try await company.tag("/v1/drafts/\(own)")]
+    #expect(try await second.send(.put, "/v1/drafts/\(own)", json: #"{"note":"n"}"#, headers: matching).status == 200)
+    #expect(try await publish(own, first) == 403)
+    #expect(try await publish(own, second) == 200)
+    #expect(try await company.policy().rules.map(\.id) == ["more"])
+  }
+
   @Test func `no token ends the rule of two people`() async throws {
     let harness = try Harness()
     let company = try await harness.company()

@@ -46,6 +46,11 @@ final class FaultyStore: PolicyStore {
     return try await store.read(body)
   }
 
+  func version() throws -> Int64 {
+    if let error = failure.withLock({ $0 }) { throw error }
+    return try store.version()
+  }
+
   func write<Value: Sendable>(_ body: @Sendable (any StoreTransaction) throws -> Value) async throws -> Value {
     if let error = failure.withLock({ $0 }) { throw error }
     let before = meanwhile.withLock { meanwhile in

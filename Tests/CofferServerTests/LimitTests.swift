@@ -2,6 +2,7 @@ import CofferSystem
 import Foundation
 import HummingbirdTesting
 import NIOCore
+import NIOEmbedded
 import Testing
 
 @testable import CofferServer
@@ -51,6 +52,25 @@ import Testing
       try half.send("GET /health HTTP/1.1\r\nHost: x\r\nX-")
       #expect(try silent.readToEnd().isEmpty)
       #expect(try !half.readToEnd().hasPrefix("HTTP/1.1 200"))
+    }
+  }
+
+  @Test func `an answer that nobody takes is given up, and one that is taken in time is not`() throws {
+    for isTaken in [true, false] {
+      let channel = EmbeddedChannel(
+        handler: ConnectionGuard(
+          counts: ConnectionCounts(limit: 1), requestTime: .seconds(5), answerTime: .seconds(60)))
+      try channel.connect(to: SocketAddress(unixDomainSocketPath: "/client")).wait()
+      channel.isWritable = false
+      channel.pipeline.fireChannelWritabilityChanged()
+      channel.embeddedEventLoop.advanceTime(by: .seconds(59))
+      #expect(channel.isActive)
+      if isTaken {
+        channel.isWritable = true
+        channel.pipeline.fireChannelWritabilityChanged()
+      }
+      channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+      #expect(channel.isActive == isTaken)
     }
   }
 

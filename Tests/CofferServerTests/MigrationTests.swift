@@ -123,4 +123,39 @@ import Testing
     #expect(invitation?.role == .owner && invitation?.createdBy == nil)
     try store.close()
   }
+
+  @Test func `orders are numbered for each device`() async throws {
+    let folder = try TemporaryFolder()
+    let directory = try DataDirectory(folder("data"), creating: true)
+    try Self.makeFirst(directory)
+    let queue = try DatabaseQueue(path: directory.database)
+    var migrator = DatabaseMigrator()
+    migrator.registerMigration("1") { try $0.execute(sql: Schema.first) }
+    migrator.registerMigration("2") { try $0.execute(sql: Schema.second) }
+    migrator.registerMigration("3") { try $0.execute(sql: Schema.third) }
+    try migrator.migrate(queue)
+    try await queue.write { database in
+      for (id, device) in [("1", "d"), ("2", "e"), ("3", "d"), ("4", "e"), ("5", "d")] {
+        try database.execute(
+          sql: """
+            INSERT INTO command (id, tenant, device, kind, state, document, created_by, created_at, expires_at)
+            VALUES (?, 't', ?, 'lock', 'pending', 'x', 'operator', 1, 9)
+            """, arguments: [id, device])
+      }
+    }
+    try queue.close()
+    let store = try SQLitePolicyStore(directory)
+    let order = DeviceCommand(tenant: "t", audience: "e", id: "6", kind: .lock, issuedAt: 1, notAfter: 9)
+    let numbers = try await store.write { transaction in
+      [
+        try transaction.lastCommandNumber(tenant: "t", device: "d"),
+        try transaction.lastCommandNumber(tenant: "t", device: "e"),
+        try transaction.insert(CommandRecord(command: order, document: "x", createdBy: "operator")),
+        try transaction.replaceDocument(of: order, by: "y"),
+        try transaction.lastCommandNumber(tenant: "t", device: "d"),
+      ]
+    }
+    #expect(numbers == [3, 2, 3, 4, 3])
+    try store.close()
+  }
 }

@@ -240,4 +240,39 @@ import Testing
     _ = try await RevisionTests.verifyChain(company)
     #expect(try await harness.send(.get, "/v1/revisions/99", token: company.owner).status == 404)
   }
+
+  @Test func `a cursor is for its list and its company, and tells nothing`() async throws {
+    let harness = try Harness()
+    let (company, other) = (try await harness.company(), try await harness.company("Other"))
+    struct Names: Decodable {
+      struct Named: Decodable { let id: String }
+      let items: [Named]
+      let next: String?
+    }
+    func page(_ path: String, _ token: String) async throws -> Reply {
+      try await harness.send(.get, path, token: token)
+    }
+    for caller in [company, other] {
+      for path in ["/v1/classifications", "/v1/groups"] {
+        for index in 0..<3 {
+          let made = try await harness.send(
+            .post, path, token: caller.owner, json: #"{"id":"c\#(index)","name":"n"}"#)
+          #expect(made.status == 201)
+        }
+      }
+    }
+    let (first, second): (Names, Names) = (
+      try await page("/v1/classifications?limit=1", company.owner).json(),
+      try await page("/v1/classifications?limit=1", company.owner).json()
+    )
+    let cursor = try #require(first.next)
+    // The same place has another text each time.
+    #expect(cursor != second.next)
+    let rest: Names = try await page("/v1/classifications?cursor=\(cursor)", company.owner).json()
+    #expect(rest.items.map(\.id) == ["c1", "c2"])
+    #expect(try await page("/v1/groups?cursor=\(cursor)", company.owner).status == 422)
+    #expect(try await page("/v1/classifications?cursor=\(cursor)", other.owner).status == 422)
+    let altered = (cursor.first == "A" ? "B" : "A") + cursor.dropFirst()
+    #expect(try await page("/v1/classifications?cursor=\(altered)", company.owner).status == 422)
+  }
 }

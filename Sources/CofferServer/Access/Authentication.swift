@@ -6,6 +6,7 @@ internal import Hummingbird
 /// Establishes who calls: by bearer token (RFC 6750), or by the cookie of a session.
 struct Authentication: Sendable {
   let store: any PolicyStore
+  let reads: ReadCache
   let time: any TimeSource
   let site: Site
 
@@ -77,17 +78,21 @@ struct Authentication: Sendable {
 
   /// The device whose token `request` carries.
   func device(of request: Request) async throws -> Device {
-    let hash = try bearer(.device, of: request)
-    let now = time.now().seconds
-    guard let device = try await store.read({ try $0.device(tokenHash: hash, now: now) }) else {
-      throw HTTPProblem.unauthorized(tokenGiven: true)
-    }
-    return device
+    try await device(tokenHash: try deviceTokenHash(of: request))
+  }
+
+  func deviceTokenHash(of request: Request) throws -> [UInt8] { try bearer(.device, of: request) }
+
+  /// The device whose token has this hash.
+  func device(tokenHash hash: [UInt8]) async throws -> Device {
+    let known = try await reads.value(.deviceToken(hash)) { try $0.device(tokenHash: hash) }
+    guard let known, time.now().seconds < known.expiresAt else { throw HTTPProblem.unauthorized(tokenGiven: true) }
+    return known.device
   }
 
   private func token(of request: Request) async throws -> APIToken {
     let hash = try bearer(.api, of: request)
-    let token = try await store.read { try $0.apiToken(hash: hash) }
+    let token = try await reads.value(.apiToken(hash)) { try $0.apiToken(hash: hash) }
     guard let token, time.now().seconds < token.expiresAt else { throw HTTPProblem.unauthorized(tokenGiven: true) }
     return token
   }

@@ -1,7 +1,6 @@
 internal import CofferCrypto
 internal import CofferSystem
 internal import NIOPosix
-internal import Synchronization
 
 /// Derives passwords one after the other, in a thread of its own: a derivation takes 128 MiB and a good part of a
 /// second, so that callers without a name must not start as many as they like, nor hold up everyone else.
@@ -11,23 +10,16 @@ struct PasswordWorker: Sendable {
   /// Takes as long as a real one, for an account that is not there.
   private let decoy: PasswordRecord
 
-  private let line = Line()
+  private let line = FairLine()
+  private let thread = Thread()
 
-  /// Whoever waits for the thread, and the thread. One for each server, of which a process has one, but for tests.
-  private final class Line: Sendable {
-    private static let maximumWaiting = 20
-    private let waiting = Atomic<Int>(0)
-    private let thread = NIOThreadPool(numberOfThreads: 1)
+  /// One for each server, of which a process has one, but for tests.
+  private final class Thread: Sendable {
+    let pool = NIOThreadPool(numberOfThreads: 1)
 
-    init() { thread.start() }
+    init() { pool.start() }
 
-    deinit { thread.shutdownGracefully { _ in } }
-
-    func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-      defer { waiting.subtract(1, ordering: .relaxed) }
-      guard waiting.add(1, ordering: .relaxed).newValue <= Self.maximumWaiting else { throw HTTPProblem.busy }
-      return try await thread.runIfActive(body)
-    }
+    deinit { pool.shutdownGracefully { _ in } }
   }
 
   init(costExponent: Int) {
@@ -38,17 +30,28 @@ struct PasswordWorker: Sendable {
   }
 
   /// Whether `password` is that of `record`. Without a record the answer is no, and takes as long.
-  func matches(_ password: SecretBytes, _ record: PasswordRecord?) async throws -> Bool {
+  func matches(
+    _ password: SecretBytes, _ record: PasswordRecord?, for party: FairLine.Party
+  ) async throws -> Bool {
     let record = record ?? decoy
-    return try await line.run { try record.matches(password) }
+    return try await run(party) { try record.matches(password) }
   }
 
-  func record(of password: SecretBytes) async throws -> PasswordRecord {
+  func record(of password: SecretBytes, for party: FairLine.Party) async throws -> PasswordRecord {
     let costExponent = costExponent
-    return try await line.run { try PasswordRecord(password, costExponent: costExponent) }
+    return try await run(party) { try PasswordRecord(password, costExponent: costExponent) }
   }
 
-  func key(_ derivation: PasscodeDerivation, of passphrase: SecretBytes) async throws -> SecretKey {
-    try await line.run { try derivation.key(for: passphrase) }
+  func key(
+    _ derivation: PasscodeDerivation, of passphrase: SecretBytes, for party: FairLine.Party
+  ) async throws -> SecretKey {
+    try await run(party) { try derivation.key(for: passphrase) }
+  }
+
+  private func run<Value: Sendable>(
+    _ party: FairLine.Party, _ body: @escaping @Sendable () throws -> Value
+  ) async throws -> Value {
+    let pool = thread.pool
+    return try await line.run(party) { try await pool.runIfActive(body) }
   }
 }

@@ -88,8 +88,11 @@ final class SignInLimiter: Sendable {
   var entryCount: Int { tables.withLock { $0.accounts.entries.count + $0.addresses.entries.count } }
 
   /// What attempts from `address` are counted under; nil when they are not.
-  private static func source(of address: String) -> [UInt8]? {
-    LoopbackAddress.isLoopback(address) ? nil : key(network(of: address))
+  private static func source(of address: String) -> [UInt8]? { origin(of: address).map(key) }
+
+  /// Whom an address stands for; nil for those of this machine, where a proxy may stand for everybody.
+  static func origin(of address: String) -> String? {
+    LoopbackAddress.isLoopback(address) ? nil : network(of: address)
   }
 
   /// Of fixed size, whatever somebody typed.

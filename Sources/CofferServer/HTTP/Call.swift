@@ -38,6 +38,10 @@ struct Call: Sendable {
     guard !Self.hasNUL(body) else {
       throw HTTPProblem(.malformedRequest, "The body is not JSON in UTF-8, or has a text with a NUL character.")
     }
+    guard JSONMembers.areUnique(in: body) else {
+      throw HTTPProblem(
+        .malformedRequest, "An object in the body names a member twice, or the body is nested too deeply.")
+    }
     do {
       return try JSONDecoder().decode(type, from: Data(body))
     } catch let error as DecodingError {

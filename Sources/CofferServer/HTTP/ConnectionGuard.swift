@@ -27,23 +27,31 @@ final class ConnectionCounts: Sendable {
   }
 }
 
-/// Closes connections of an address that has too many, and requests that take too long to arrive: a body of a byte each
-/// minute is never idle, and never ends.
+/// Closes connections of an address that has too many, requests that take too long to arrive (a body of a byte each minute
+/// is never idle, and never ends), and answers that the client does not take.
 final class ConnectionGuard: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
 
   private let counts: ConnectionCounts
   private let requestTime: TimeAmount
+  private let answerTime: TimeAmount
   private var network: String?
   private var deadline: Scheduled<Void>?
+  private var answerDeadline: Scheduled<Void>?
 
-  init(counts: ConnectionCounts, requestTime: TimeAmount) {
+  init(counts: ConnectionCounts, requestTime: TimeAmount, answerTime: TimeAmount) {
     self.counts = counts
     self.requestTime = requestTime
+    self.answerTime = answerTime
   }
 
+  /// What a connection reads at once, at first and at most. A request without a body fits into the first, which is kept
+  /// while a stream of events is open.
+  private static let readSizes = AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 64 << 10)
+
   func handlerAdded(context: ChannelHandlerContext) {
+    try? context.channel.syncOptions?.setOption(.recvAllocator, value: Self.readSizes)
     if context.channel.isActive { enter(context) }
   }
 
@@ -72,6 +80,18 @@ final class ConnectionGuard: ChannelInboundHandler, RemovableChannelHandler {
     context.fireChannelRead(data)
   }
 
+  /// While more is written than the client takes, it has a time: otherwise an answer that nobody reads would hold its
+  /// memory, and its request, for as long as the client likes.
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    answerDeadline?.cancel()
+    answerDeadline = nil
+    if !context.channel.isWritable {
+      let channel = context.channel
+      answerDeadline = context.eventLoop.scheduleTask(in: answerTime) { channel.close(mode: .all, promise: nil) }
+    }
+    context.fireChannelWritabilityChanged()
+  }
+
   private func enter(_ context: ChannelHandlerContext) {
     guard network == nil, let address = context.channel.remoteAddress?.ipAddress,
       !LoopbackAddress.isLoopback(address)
@@ -82,8 +102,8 @@ final class ConnectionGuard: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   private func leave() {
-    deadline?.cancel()
-    deadline = nil
+    for task in [deadline, answerDeadline] { task?.cancel() }
+    (deadline, answerDeadline) = (nil, nil)
     if let network { counts.leave(network) }
     network = nil
   }

@@ -3,7 +3,6 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import HummingbirdTLS
 internal import NIOCore
-internal import NIOSSL
 internal import ServiceLifecycle
 internal import UnixSignals
 
@@ -14,10 +13,11 @@ extension PolicyServer {
   /// - Parameter onListening: called once with the port, which the system may have chosen.
   /// - Throws: `ServerError.invalidTLS`, `.cannotListen`.
   public func run(_ options: ServerOptions, onListening: @escaping @Sendable (Int) -> Void) async throws {
+    let credentials = try options.tls.map(TLSCredentials.init)
     // The last one stops first: the streams must have ended before the server waits for its requests.
     let services: [any Service] = [
-      try application(options, onListening: onListening), EventService(hubs: [events, watchers.hub]),
-      ApprovalService(server: self),
+      try application(options, credentials, onListening: onListening), EventService(hubs: [events, watchers.hub]),
+      ApprovalService(server: self), TLSService(credentials: credentials, log: log),
     ]
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: log.forLibraries)
@@ -29,11 +29,12 @@ extension PolicyServer {
     }
   }
 
+  /// - Parameter credentials: those of `options`; without them, they are read once.
   func application(
-    _ options: ServerOptions, onListening: @escaping @Sendable (Int) -> Void
+    _ options: ServerOptions, _ credentials: TLSCredentials? = nil, onListening: @escaping @Sendable (Int) -> Void
   ) throws(ServerError) -> some ApplicationProtocol {
     Application(
-      router: router, server: try Self.builder(options),
+      responder: StreamingResponder(inner: router.buildResponder()), server: try Self.builder(options, credentials),
       configuration: ApplicationConfiguration(
         address: .hostname(options.host, port: options.port), backlog: 4096,
         availableConnectionsDelegate: MaximumAvailableConnections(options.limits.connections)),
@@ -41,27 +42,27 @@ extension PolicyServer {
       logger: log.forLibraries)
   }
 
-  private static func builder(_ options: ServerOptions) throws(ServerError) -> HTTPServerBuilder {
+  private static func builder(
+    _ options: ServerOptions, _ credentials: TLSCredentials?
+  ) throws(ServerError) -> HTTPServerBuilder {
     let limits = options.limits
     let counts = ConnectionCounts(limit: limits.connectionsFromAddress)
     let plain = HTTPServerBuilder.http1(
       configuration: .init(
         additionalChannelHandlers: [
-          ConnectionGuard(counts: counts, requestTime: .seconds(limits.requestSeconds))
+          ConnectionGuard(
+            counts: counts, requestTime: .seconds(limits.requestSeconds), answerTime: .seconds(limits.answerSeconds))
         ],
         idleTimeout: .seconds(limits.idleSeconds),
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: limits.headerBytes, maxHeaderListSize: limits.headerBytes, maxHeaderFieldCount: 100)))
     guard let tls = options.tls else { return plain }
+    let pair: TLSCredentials
+    if let credentials { pair = credentials } else { pair = try TLSCredentials(tls) }
     do {
-      var configuration = TLSConfiguration.makeServerConfiguration(
-        certificateChain: try NIOSSLCertificate.fromPEMFile(tls.certificate).map { .certificate($0) },
-        privateKey: .privateKey(try NIOSSLPrivateKey(file: tls.key, format: .pem)))
-      configuration.minimumTLSVersion = .tlsv12
-      configuration.applicationProtocols = ["http/1.1"]
-      return try .tls(plain, tlsConfiguration: configuration)
+      return try .tls(plain, tlsConfiguration: pair.configuration)
     } catch {
-      throw .invalidTLS("the certificate chain or its key cannot be read as PEM, or they do not belong together")
+      throw .invalidTLS("the certificate chain and its key cannot be used")
     }
   }
 }

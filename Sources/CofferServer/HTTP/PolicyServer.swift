@@ -6,6 +6,7 @@ internal import Hummingbird
 /// The policy server: its routes over a store.
 public struct PolicyServer: Sendable {
   let store: any PolicyStore
+  let reads: ReadCache
   let publisher: Publisher
   let sealing: KeySealing
   let administration: Administration
@@ -15,6 +16,7 @@ public struct PolicyServer: Sendable {
   /// The console's open pages.
   let watchers: Watchers
   let metrics = Metrics()
+  let openAPI = OpenAPICache()
   let site: Site
   /// SHA-256 of what shows that somebody may read the metrics; without one, nobody may.
   let metricsKey: [UInt8]?
@@ -31,6 +33,7 @@ public struct PolicyServer: Sendable {
     time: any TimeSource = SystemTime(), log: MaskedLog
   ) {
     self.store = store
+    reads = ReadCache(store)
     self.site = site
     self.time = time
     self.log = log
@@ -67,7 +70,7 @@ public struct PolicyServer: Sendable {
     return router
   }
 
-  var authentication: Authentication { Authentication(store: store, time: time, site: site) }
+  var authentication: Authentication { Authentication(store: store, reads: reads, time: time, site: site) }
 
   /// What is absent and what is another company's end here alike.
   func found<Value>(_ value: Value?) throws -> Value {
@@ -75,7 +78,9 @@ public struct PolicyServer: Sendable {
     return value
   }
 
-  private static let methods: [HTTPRequest.Method] = [.get, .head, .post, .put, .delete, .patch, .options, .trace]
+  private static let methods: [HTTPRequest.Method] = [
+    .get, .head, .post, .put, .delete, .patch, .options, .trace, .connect, HTTPRequest.Method("QUERY")!,
+  ]
 
   private struct MethodRefusal: HTTPResponder {
     typealias Context = ServerContext

@@ -10,9 +10,17 @@ extension Response {
     _ value: some Encodable, status: HTTPResponse.Status = .ok, type: String = "application/json",
     headers: HTTPFields = [:]
   ) -> Response {
+    .json(encoded: ByteBuffer(bytes: encoded(value)), status: status, type: type, headers: headers)
+  }
+
+  /// The same of a document that is encoded.
+  static func json(
+    encoded document: ByteBuffer, status: HTTPResponse.Status = .ok, type: String = "application/json",
+    headers: HTTPFields = [:]
+  ) -> Response {
     var headers = headers
     headers[.contentType] = type
-    return .plain(status, headers: headers, body: ByteBuffer(bytes: encoded(value)))
+    return .plain(status, headers: headers, body: document)
   }
 
   /// The bytes of ``json(_:status:type:headers:)``.

@@ -17,6 +17,7 @@ extension PolicyServer {
       Route(.get, "/health", .anyone(showHealth)),
       Route(.get, "/ready", .anyone(showReadiness)),
       Route(.get, "/metrics", answer: .text, .anyone(showMetrics)),
+      Route(.get, "/v1/openapi.json", .anyone(showOpenAPI)),
       Route(.post, "/v1/setup", body: Self.small, .anyone(setUp)),
       Route(.post, "/v1/session", body: Self.small, .anyone(signIn)),
       Route(.post, "/v1/enroll", body: Self.small, .anyone(enroll)),

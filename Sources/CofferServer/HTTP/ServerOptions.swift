@@ -21,6 +21,8 @@ public struct ServerOptions: Sendable {
     public var idleSeconds: Int64 = 60
     /// Seconds from a request's first line to the end of its body.
     public var requestSeconds: Int64 = 60
+    /// Seconds in which a client takes of an answer what waits for it.
+    public var answerSeconds: Int64 = 60
     /// Bytes of all header fields of a request.
     public var headerBytes = 16 << 10
     /// Seconds that requests under way get to end when the server stops.

@@ -12,6 +12,8 @@ struct KeySealing: Sendable {
     case oneTimeCode = "one-time-code"
     /// An answer that is kept for a repeated request.
     case answer
+    /// Where a page of a list ended: the number counts over all companies.
+    case cursor
   }
 
   func seal(_ secret: [UInt8], tenant: String, use: Use, id: String) throws(CryptoError) -> [UInt8] {

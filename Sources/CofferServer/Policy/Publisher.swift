@@ -80,26 +80,25 @@ struct Publisher: Sendable {
     return try load(id, in: transaction)
   }
 
-  private func load(_ id: String, in transaction: any StoreTransaction) throws -> Current? {
+  func load(_ id: String, in transaction: any StoreTransaction) throws -> Current? {
     guard let tenant = try transaction.tenant(id: id), let revision = try transaction.currentRevision(tenant: id)
     else { return nil }
     return (tenant, revision)
   }
 
-  private func isFresh(_ current: Current) -> Bool {
+  func isFresh(_ current: Current) -> Bool {
     current.revision.notAfter - now > Self.bundleLifetime / 2
       && current.tenant.keys.keysetNotAfter - now > Self.keysetLifetime / 2
       && current.tenant.policyChangesAt.map { now < $0 } ?? true
   }
 
   /// The answer to a device's question what the policy is at present.
-  func status(
-    _ tenant: Tenant, _ revision: Revision, audit: AuditRecord?, groups: [String], device: String, nonce: String
-  ) throws -> String {
+  func status(_ published: Published, groups: [String], device: String, nonce: String) throws -> String {
+    let (tenant, revision) = (published.tenant, published.revision)
     let status = Status(
       tenant: tenant.id, audience: device, nonce: nonce, revision: revision.number, digest: revision.digest,
       time: now, keyEpoch: tenant.keys.epoch,
-      audit: audit.map { AuditMark(number: $0.number, hash: $0.hash.hexadecimal) },
+      audit: published.lastAudit.map { AuditMark(number: $0.number, hash: $0.hash.hexadecimal) },
       groups: groups.isEmpty ? nil : groups)
     return try SignedStatus(issuing: status, key: signingKey(of: tenant)).document.text
   }

@@ -25,11 +25,11 @@ extension PolicyServer {
   }
 
   @Sendable func listAdministrators(_ call: Call, _ caller: Caller) async throws -> Response {
-    let request = try PageRequest(call)
+    let request = try PageRequest(call, caller, sealing)
     let found = try await store.read {
       try $0.administrators(tenant: caller.tenant, after: request.after, limit: request.limit + 1)
     }
-    return .json(request.page(of: found, AdministratorView.init))
+    return .json(try request.page(of: found, AdministratorView.init))
   }
 
   @Sendable func showAdministrator(_ call: Call, _ caller: Caller) async throws -> Response {
@@ -142,12 +142,12 @@ extension PolicyServer {
   static func link(_ secret: BearerToken) -> String { "/setup#\(secret.text)" }
 
   @Sendable func listInvitations(_ call: Call, _ caller: Caller) async throws -> Response {
-    let request = try PageRequest(call)
+    let request = try PageRequest(call, caller, sealing)
     let now = time.now().seconds
     let found = try await store.read {
       try $0.invitations(tenant: caller.tenant, now: now, after: request.after, limit: request.limit + 1)
     }
-    return .json(request.page(of: found) { InvitationView($0) })
+    return .json(try request.page(of: found) { InvitationView($0) })
   }
 
   @Sendable func revokeInvitation(_ call: Call, _ caller: Caller) async throws -> Response {
@@ -201,7 +201,8 @@ extension PolicyServer {
     guard (invitation.tenant == nil) == (body.company != nil), (invitation.email == nil) == (body.email != nil) else {
       throw HTTPProblem.invalid("company", "and email belong to the first link of a server, and to no other")
     }
-    let record = try await passwords.record(of: Administration.password(body.password))
+    let record = try await passwords.record(
+      of: Administration.password(body.password), for: FairLine.Party(account: invitation.id, address: call.address))
     let made = try await administration.accept(hash: hash, company: body.company, email: body.email, password: record)
     guard let (person, tenant) = made else { throw Self.linkRefused }
     watchers.wake(tenant: tenant.id)

@@ -7,11 +7,11 @@ internal import Hummingbird
 /// the same transaction.
 extension PolicyServer {
   @Sendable func listApps(_ call: Call, _ caller: Caller) async throws -> Response {
-    let request = try PageRequest(call)
+    let request = try PageRequest(call, caller, sealing)
     let found = try await store.read {
       try $0.appRecords(tenant: caller.tenant, after: request.after, limit: request.limit + 1)
     }
-    return .json(request.page(of: found, AppView.init))
+    return .json(try request.page(of: found, AppView.init))
   }
 
   @Sendable func showApp(_ call: Call, _ caller: Caller) async throws -> Response {

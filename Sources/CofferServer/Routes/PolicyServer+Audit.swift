@@ -14,12 +14,12 @@ extension PolicyServer {
   }
 
   @Sendable func listAudit(_ call: Call, _ caller: Caller) async throws -> Response {
-    let request = try PageRequest(call)
+    let request = try PageRequest(call, caller, sealing)
     let records = try await store.read {
       try $0.auditRecords(tenant: caller.tenant, after: request.after, limit: request.limit + 1)
     }
     return .json(
-      request.page(of: records.map { (number: $0.number, value: $0) }) {
+      try request.page(of: records.map { (number: $0.number, value: $0) }) {
         EntryView(number: $0.number, hash: $0.hash.hexadecimal, entry: String(decoding: $0.entry, as: UTF8.self))
       })
   }

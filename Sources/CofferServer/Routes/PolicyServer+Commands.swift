@@ -66,7 +66,7 @@ extension PolicyServer {
   }
 
   @Sendable func listCommands(_ call: Call, _ caller: Caller) async throws -> Response {
-    let (id, request, now) = (try call.id(), try PageRequest(call), time.now().seconds)
+    let (id, request, now) = (try call.id(), try PageRequest(call, caller, sealing), time.now().seconds)
     let found = try await store.read { transaction in
       // The history of a device that is gone is there, and that of one that never was is not.
       let commands = try transaction.commands(
@@ -74,7 +74,7 @@ extension PolicyServer {
       if commands.isEmpty { _ = try self.found(transaction.device(tenant: caller.tenant, id: id)) }
       return commands
     }
-    return .json(request.page(of: found) { CommandView($0, now: now) })
+    return .json(try request.page(of: found) { CommandView($0, now: now) })
   }
 
   @Sendable func createCommand(_ call: Call, _ caller: Caller) async throws -> Response {

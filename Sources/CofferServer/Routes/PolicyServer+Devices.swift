@@ -38,30 +38,26 @@ extension PolicyServer {
   }
 
   @Sendable func showPolicy(_ call: Call, _ device: Device) async throws -> Response {
-    let (tenant, revision) = try await current(tenant: device.tenant)
-    let tag = EntityTag(digest: revision.digest)
+    let published = try await published(tenant: device.tenant)
+    let tag = EntityTag(digest: published.revision.digest)
     if let known = call.request.headers[.ifNoneMatch], tag.isKnown(ifNoneMatch: known) {
       return .plain(.notModified, headers: [.eTag: tag.description])
     }
-    return .json(
-      PolicyResponse(keyset: tenant.keys.keyset, policy: revision.bundle), headers: [.eTag: tag.description])
+    return .json(encoded: published.document, headers: [.eTag: tag.description])
   }
 
   /// Signed, so that "nothing changed" cannot be made up or repeated by others.
   @Sendable func showStatus(_ call: Call, _ device: Device) async throws -> Response {
     let nonce = try call.json(StatusRequest.self).nonce
     guard Status.isNonce(nonce) else { throw HTTPProblem.invalid("nonce", "must be 16 to 64 bytes in base64url") }
-    let (tenant, revision) = try await current(tenant: device.tenant)
-    let (audit, groups) = try await store.read { transaction in
+    let published = try await published(tenant: device.tenant)
+    let groups = try await reads.value(.groups(device: device.id)) { transaction in
       // Groups that were removed since apply to nobody.
-      let groups = try transaction.deviceState(tenant: device.tenant, id: device.id)?.groups ?? []
-      return (
-        try transaction.lastAuditRecord(tenant: device.tenant),
-        try groups.filter { try transaction.resource(.group, id: $0, tenant: device.tenant) != nil }
-      )
+      try (transaction.deviceState(tenant: device.tenant, id: device.id)?.groups ?? [])
+        .filter { try transaction.resource(.group, id: $0, tenant: device.tenant) != nil }
     }
     return .json(
       StatusResponse(
-        status: try publisher.status(tenant, revision, audit: audit, groups: groups, device: device.id, nonce: nonce)))
+        status: try publisher.status(published, groups: groups ?? [], device: device.id, nonce: nonce)))
   }
 }

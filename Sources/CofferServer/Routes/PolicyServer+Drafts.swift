@@ -11,6 +11,8 @@ struct PolicyDraft: Codable, Sendable {
   /// The revision that it was made from: when another is in force, publishing would take that one back.
   var base: Int64
   var content: PolicyContent
+  /// ``Actor``: who wrote the content, as it is now.
+  var author: String?
 }
 
 extension PolicyServer {
@@ -29,7 +31,7 @@ extension PolicyServer {
   }
 
   @Sendable func listDrafts(_ call: Call, _ caller: Caller) async throws -> Response {
-    let request = try PageRequest(call)
+    let request = try PageRequest(call, caller, sealing)
     let found = try await store.read {
       try $0.resources(.draft, tenant: caller.tenant, after: request.after, limit: request.limit + 1)
     }
@@ -53,7 +55,8 @@ extension PolicyServer {
       let draft = PolicyDraft(
         id: id, note: body.note ?? "",
         base: try found(change.transaction.currentRevision(tenant: caller.tenant)).number,
-        content: try body.content ?? PolicyContent(of: tenant, in: change.transaction))
+        content: try body.content ?? PolicyContent(of: tenant, in: change.transaction),
+        author: caller.actor.description)
       try check(draft, in: change.transaction, of: tenant)
       try change.demandRoom(for: .draft)
       let stored = StoredResource(.draft, id: id, draft)
@@ -70,7 +73,10 @@ extension PolicyServer {
       try call.requireMatch(EntityTag(of: old.body.utf8))
       var draft = try old.decoded(PolicyDraft.self)
       draft.note = body.note ?? draft.note
-      draft.content = body.content ?? draft.content
+      if let content = body.content {
+        draft.content = content
+        draft.author = caller.actor.description
+      }
       try check(draft, in: change.transaction, of: found(change.transaction.tenant(id: caller.tenant)))
       let new = StoredResource(.draft, id: id, draft)
       _ = try change.transaction.update(new, tenant: caller.tenant)
@@ -103,12 +109,18 @@ extension PolicyServer {
         throw HTTPProblem(
           .conflict, "Revision \(current) is in force; the draft was made from \(draft.base). Make a new one.")
       }
+      try TwoPeople.demandAnother(
+        than: draft.author, from: Self.rules(in: change), to: draft.content.rules, in: change)
       try draft.content.replace(in: change)
       _ = try change.transaction.deleteResource(.draft, id: id, tenant: caller.tenant)
       try change.record(.draftPublished, id)
       return current + 1
     }
     return .json(["revision": revision])
+  }
+
+  static func rules(in change: Change) throws -> [Rule] {
+    try change.transaction.resources(.rule, tenant: change.tenant).map { try $0.decoded(Rule.self) }
   }
 
   /// A draft that devices would not accept is refused when it is written, not when it is published.

@@ -14,47 +14,18 @@ extension PolicyServer {
     let subscriber = Subscriber(tenant: device.tenant, device: device.id, told: told, channel: call.channel)
     // A device that does not read holds up its own stream after a few events, not after 64 KiB of them.
     try? await call.channel.setOption(ChannelOptions.writeBufferWaterMark, value: .init(low: 256, high: 1024)).get()
-    let body = ResponseBody { writer in
-      guard events.add(subscriber) else { return try await writer.finish(nil) }
-      defer { events.remove(subscriber) }
-      // After it was added: whatever is committed from now on wakes it or ends it, and the rest is in the store.
-      subscriber.start(at: try await position(of: device))
-      var text = "retry: 2000\n\n"
-      while true {
-        subscriber.noteWriting(since: events.clock)
-        try await writer.write(ByteBuffer(string: text))
-        subscriber.noteWriting(since: nil)
-        switch await subscriber.next() {
-        case .moved(let position):
-          let data = #"{"command":\#(position.command),"revision":\#(position.revision)}"#
-          text = "id: \(position)\nevent: change\ndata: \(data)\n\n"
-        case .heartbeat:
-          // A removal by another process of this machine wakes nobody, and a token ends by itself.
-          guard try await isKnown(call.request) else { return try await writer.finish(nil) }
-          text = ":\n\n"
-        case .ended: return try await writer.finish(nil)
-        }
-      }
-    }
+    let stream = EventStream(
+      server: self, device: device, token: try authentication.deviceTokenHash(of: call.request),
+      subscriber: subscriber)
     return Response(
       status: .ok,
       headers: [
         .contentType: Route.Answer.events.rawValue, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
-      ], body: body)
-  }
-
-  /// Whether the request's token still is one of a device.
-  private func isKnown(_ request: Request) async throws -> Bool {
-    do {
-      _ = try await Authentication(store: store, time: time, site: site).device(of: request)
-      return true
-    } catch is HTTPProblem {
-      return false
-    }
+      ], body: ResponseBody { writer in try await stream.write(to: &writer) })
   }
 
   /// Throws when the device is none any more.
-  private func position(of device: Device) async throws -> EventPosition {
+  func position(of device: Device) async throws -> EventPosition {
     try await store.read { transaction in
       guard try transaction.device(tenant: device.tenant, id: device.id) != nil else {
         throw HTTPProblem.unauthorized(tokenGiven: true)

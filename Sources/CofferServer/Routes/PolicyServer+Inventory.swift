@@ -33,12 +33,12 @@ extension PolicyServer {
   }
 
   @Sendable func listDevices(_ call: Call, _ caller: Caller) async throws -> Response {
-    let (request, now) = (try PageRequest(call), time.now().seconds)
+    let (request, now) = (try PageRequest(call, caller, sealing), time.now().seconds)
     let found = try await store.read { transaction -> [Numbered<DeviceView>] in
       try transaction.devices(tenant: caller.tenant, after: request.after, limit: request.limit + 1)
         .map { (number: $0.number, value: try self.view($0.value, in: transaction, now: now)) }
     }
-    return .json(request.page(of: found) { $0 })
+    return .json(try request.page(of: found) { $0 })
   }
 
   @Sendable func showDevice(_ call: Call, _ caller: Caller) async throws -> Response {
@@ -118,13 +118,13 @@ extension PolicyServer {
   }
 
   @Sendable func listDecisions(_ call: Call, _ caller: Caller) async throws -> Response {
-    let (id, request) = (try call.id(), try PageRequest(call))
+    let (id, request) = (try call.id(), try PageRequest(call, caller, sealing))
     let (decisions, numbers) = try await store.read { transaction in
       _ = try found(transaction.device(tenant: caller.tenant, id: id))
       let decisions = try transaction.decisions(device: id, after: request.after, limit: request.limit + 1)
       return (decisions, try transaction.decisionGaps(device: id))
     }
-    let page = request.page(of: decisions.map { (number: $0.number, value: $0) }) {
+    let page = try request.page(of: decisions.map { (number: $0.number, value: $0) }) {
       DecisionsView.Entry(number: $0.number, entry: $0.entry, receivedAt: $0.receivedAt)
     }
     return .json(

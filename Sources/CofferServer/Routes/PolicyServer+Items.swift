@@ -3,12 +3,15 @@ internal import CofferPolicy
 internal import Foundation
 internal import HTTPTypes
 internal import Hummingbird
+internal import NIOCore
 
 /// The apps that a company approved. Every change is signed into a new revision in the same transaction.
 extension PolicyServer {
   @Sendable func listItems(_ call: Call, _ caller: Caller) async throws -> Response {
-    let apps = try await store.read { try $0.apps(tenant: caller.tenant) }
-    return .json(apps.map(Item.init))
+    let body = try await reads.value(.items(tenant: caller.tenant)) { transaction in
+      ByteBuffer(bytes: Response.encoded(try transaction.apps(tenant: caller.tenant).map(Item.init)))
+    }
+    return .json(encoded: try found(body))
   }
 
   @Sendable func showItem(_ call: Call, _ caller: Caller) async throws -> Response {
@@ -26,6 +29,11 @@ extension PolicyServer {
         other.state != .approved
       {
         _ = try change.transaction.deleteApp(tenant: caller.tenant, id: other.approval.id)
+        // Why it was revoked, and by whom, would be gone with it.
+        var details = ["state": other.state.rawValue, "replacedBy": app.id]
+        details["revokedBy"] = other.details.revokedBy
+        details["reason"] = other.details.revocationReason ?? other.details.reason
+        try change.record(.appRemoved, other.approval.id, details)
       }
       guard try change.transaction.insert(app, tenant: caller.tenant) else { throw Self.alreadyExists }
       try change.record(.appApproved, app.id, ["bundleId": app.bundleId, "teamId": app.teamId])

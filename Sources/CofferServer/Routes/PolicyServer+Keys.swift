@@ -112,7 +112,7 @@ extension PolicyServer {
     try await demandPassword(body.password, of: signedIn, address: call.address)
     let derivation = try PasscodeDerivation(
       costExponent: passwords.costExponent, salt: Randomness.bytes(16))
-    let key = try await passwords.key(derivation, of: passphrase)
+    let key = try await passwords.key(derivation, of: passphrase, for: Self.party(signedIn, call.address))
     let person = signedIn.administrator
     let view = try await commit(Caller(signedIn)) { change in
       var tenant = try found(change.transaction.tenant(id: person.tenant))

@@ -93,12 +93,12 @@ extension PolicyServer {
   }
 
   @Sendable func listEnrollments(_ call: Call, _ caller: Caller) async throws -> Response {
-    let (request, now) = (try PageRequest(call), time.now().seconds)
+    let (request, now) = (try PageRequest(call, caller, sealing), time.now().seconds)
     let found = try await store.read {
       try $0.unusedEnrollments(tenant: caller.tenant, now: now, after: request.after, limit: request.limit + 1)
     }
     return .json(
-      request.page(of: found) { EnrollmentView(id: $0.id, createdAt: $0.createdAt, expiresAt: $0.expiresAt) })
+      try request.page(of: found) { EnrollmentView(id: $0.id, createdAt: $0.createdAt, expiresAt: $0.expiresAt) })
   }
 
   @Sendable func revokeEnrollment(_ call: Call, _ caller: Caller) async throws -> Response {

@@ -12,15 +12,22 @@ protocol NamedResource: Codable, Sendable {
   static var isPolicy: Bool { get }
   /// Throws a problem that names the field that is not valid.
   func check() throws
+  /// Throws a problem when this change of the policy is not one person's; nil is that there is none.
+  static func demandLeave(from old: Self?, to new: Self?, in change: Change) throws
 }
 
 extension NamedResource {
   static var isPolicy: Bool { true }
+  static func demandLeave(from old: Self?, to new: Self?, in change: Change) throws {}
 }
 
 extension Rule: NamedResource {
   static var kind: ResourceKind { .rule }
   var resourceName: String { id }
+
+  static func demandLeave(from old: Rule?, to new: Rule?, in change: Change) throws {
+    try TwoPeople.demandNarrowing(from: [old].compactMap(\.self), to: [new].compactMap(\.self), in: change)
+  }
 
   func check() throws {
     guard PolicyText.isIdentifier(id), !PolicyContent.isOwn(id) else {
@@ -74,7 +81,7 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
   let path: String
 
   @Sendable func list(_ call: Call, _ caller: Caller) async throws -> Response {
-    let request = try PageRequest(call)
+    let request = try PageRequest(call, caller, server.sealing)
     let found = try await server.store.read {
       try $0.resources(Resource.kind, tenant: caller.tenant, after: request.after, limit: request.limit + 1)
     }
@@ -92,6 +99,7 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
     return try await server.create(call, caller) { change in
       let stored = StoredResource(Resource.kind, id: resource.resourceName, resource)
       try change.demandRoom(for: Resource.kind)
+      try Resource.demandLeave(from: nil, to: resource, in: change)
       guard try change.transaction.insert(stored, tenant: caller.tenant) else {
         throw HTTPProblem(.alreadyExists, "There is one with this id.")
       }
@@ -109,6 +117,7 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
       guard resource.resourceName == id else { throw HTTPProblem.invalid("id", "is not the path's") }
       try call.requireMatch(tag(old))
       guard old != stored else { return }
+      try Resource.demandLeave(from: old.decoded(Resource.self), to: resource, in: change)
       _ = try change.transaction.update(stored, tenant: caller.tenant)
       change.isPolicyChanged = Resource.isPolicy
       try change.record(.resourceChanged, id, ["kind": Resource.kind.rawValue])
@@ -121,6 +130,7 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
     try await server.commit(caller) { change in
       let old = try server.found(change.transaction.resource(Resource.kind, id: id, tenant: caller.tenant))
       try call.requireMatch(tag(old))
+      try Resource.demandLeave(from: old.decoded(Resource.self), to: nil, in: change)
       _ = try change.transaction.deleteResource(Resource.kind, id: id, tenant: caller.tenant)
       change.isPolicyChanged = Resource.isPolicy
       if Resource.kind == .group {

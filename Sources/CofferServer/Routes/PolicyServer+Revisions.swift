@@ -41,12 +41,12 @@ extension PolicyServer {
 
   /// The newest first: the cursor goes back in time.
   @Sendable func listRevisions(_ call: Call, _ caller: Caller) async throws -> Response {
-    let request = try PageRequest(call)
+    let request = try PageRequest(call, caller, sealing)
     let before = request.after == 0 ? Int64.max : request.after
     let found = try await store.read {
       try $0.revisions(tenant: caller.tenant, before: before, limit: request.limit + 1)
     }
-    return .json(request.page(of: found.map { (number: $0.number, value: $0) }) { RevisionView($0) })
+    return .json(try request.page(of: found.map { (number: $0.number, value: $0) }) { RevisionView($0) })
   }
 
   @Sendable func showRevision(_ call: Call, _ caller: Caller) async throws -> Response {
@@ -65,7 +65,9 @@ extension PolicyServer {
       let current = try found(transaction.currentRevision(tenant: caller.tenant))
       try call.requireMatch(EntityTag(digest: current.digest))
       try restoreApps(earlier, change)
-      try PolicyContent(of: earlier).replace(in: change)
+      let content = PolicyContent(of: earlier)
+      try TwoPeople.demandNarrowing(from: Self.rules(in: change), to: content.rules, in: change)
+      try content.replace(in: change)
       try change.record(.revisionRestored, "\(number)")
       return current.number + 1
     }

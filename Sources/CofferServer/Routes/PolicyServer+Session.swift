@@ -65,7 +65,10 @@ extension PolicyServer {
       metrics.count(.signInsLimited)
       throw HTTPProblem.tooMany(retryAfter: wait)
     }
-    guard try await passwords.matches(password, known?.password), let known else { throw refusedSignIn() }
+    guard
+      try await passwords.matches(
+        password, known?.password, for: FairLine.Party(account: account, address: address)), let known
+    else { throw refusedSignIn() }
     let (secret, id) = (BearerToken(.session), UUID().uuidString.lowercased())
     let signedIn = try await commit(.administrator(known.id), in: known.tenant) { change in
       // As it is now: the password or the second factor may have changed while the derivation ran.
@@ -133,7 +136,8 @@ extension PolicyServer {
   @Sendable func changePassword(_ call: Call, _ signedIn: SignedIn) async throws -> Response {
     let body = try call.strict(PasswordBody.self)
     try await demandPassword(body.current, of: signedIn, address: call.address)
-    let record = try await passwords.record(of: Administration.password(body.new))
+    let record = try await passwords.record(
+      of: Administration.password(body.new), for: Self.party(signedIn, call.address))
     try await changeAccount(signedIn) { person, change in
       person.password = record
       try change.transaction.deleteSessions(administrator: person.id)
@@ -197,10 +201,17 @@ extension PolicyServer {
   /// The password again, for what a session alone is too little for. Counted like a sign-in.
   func demandPassword(_ password: String, of signedIn: SignedIn, address: String) async throws {
     try limit(signedIn, address: address)
-    guard try await passwords.matches(Self.secret(password), signedIn.administrator.password) else {
+    guard
+      try await passwords.matches(
+        Self.secret(password), signedIn.administrator.password, for: Self.party(signedIn, address))
+    else {
       throw refusedSignIn()
     }
     limiter.succeeded(account: signedIn.administrator.id, address: address)
+  }
+
+  static func party(_ signedIn: SignedIn, _ address: String) -> FairLine.Party {
+    FairLine.Party(account: signedIn.administrator.id, address: address)
   }
 
   private func limit(_ signedIn: SignedIn, address: String) throws {

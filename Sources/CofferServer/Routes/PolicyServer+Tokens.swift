@@ -36,11 +36,11 @@ extension PolicyServer {
   }
 
   @Sendable func listTokens(_ call: Call, _ caller: Caller) async throws -> Response {
-    let request = try PageRequest(call)
+    let request = try PageRequest(call, caller, sealing)
     let found = try await store.read {
       try $0.apiTokens(tenant: caller.tenant, after: request.after, limit: request.limit + 1)
     }
-    return .json(request.page(of: found) { TokenView($0) })
+    return .json(try request.page(of: found) { TokenView($0) })
   }
 
   @Sendable func createToken(_ call: Call, _ caller: Caller) async throws -> Response {

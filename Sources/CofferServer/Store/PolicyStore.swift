@@ -11,6 +11,12 @@ public protocol PolicyStore: Sendable {
   ///
   /// Throws what `body` throws, and ``StoreError``.
   func write<Value: Sendable>(_ body: @Sendable (any StoreTransaction) throws -> Value) async throws -> Value
+
+  /// A number that grows with every commit, of whatever process, before that commit is reported to whoever made it. Takes
+  /// microseconds, and waits for no writer.
+  ///
+  /// Throws ``StoreError``.
+  func version() throws -> Int64
 }
 
 /// What a store can do inside a transaction, by table.
@@ -181,8 +187,8 @@ public protocol DeviceTable {
   func noteAssertion(device: String, id: String, expiresAt: Int64, now: Int64) throws -> Bool
   /// Adds a device token, and forgets the device's tokens that expired by `now`.
   func insertDeviceToken(hash: [UInt8], device: String, expiresAt: Int64, now: Int64) throws
-  /// The device whose token has this hash and is not expired by `now`.
-  func device(tokenHash: [UInt8], now: Int64) throws -> Device?
+  /// The device whose token has this hash, expired or not, and when the token ends.
+  func device(tokenHash: [UInt8]) throws -> (device: Device, expiresAt: Int64)?
 }
 
 /// What devices decided, as they tell it.
@@ -198,7 +204,7 @@ public protocol DecisionTable {
 
 /// Orders to devices, with their answers. They outlive the device's record.
 public protocol CommandTable {
-  /// Adds a command and returns its number, which counts up over all devices.
+  /// Adds a command and returns its number, which counts up for each device.
   func insert(_ command: CommandRecord) throws -> Int64
   /// Writes state and receipt of a command that exists.
   func update(_ command: CommandRecord) throws
