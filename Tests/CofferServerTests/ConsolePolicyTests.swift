@@ -117,6 +117,10 @@ import Testing
     settings.allowFilteredTier = true
     let json = String(decoding: try JSONEncoder().encode(settings), as: UTF8.self)
     #expect(try await company.harness.send(.put, "/v1/settings", token: company.owner, json: json).status == 200)
+    let managed: HTTPFields = [.ifMatch: try await company.tag("/v1/managed-settings")]
+    let profile = try await company.harness.send(
+      .put, "/v1/managed-settings", token: company.owner, headers: managed, json: #"{"lockAfterMinutes":5}"#)
+    #expect(profile.status == 200, "\(String(decoding: profile.body, as: UTF8.self))")
     let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/keys")]
     _ = try await company.harness.send(.post, "/v1/keys/rotate", token: company.owner, headers: headers)
     let list = try await Self.page(person, "/console/revisions")
@@ -125,6 +129,7 @@ import Testing
       "App \(app.name): com.acme.writer of ACME, filtered",
       "The person with the device may view, save a copy. Before: view, edit in place, import.",
       "Apps that are only a name may get files, and might not before.", "The signing key: epoch 2, before it 1.",
+      "Managed setting lockAfterMinutes: 5.",
       "The company’s first policy.", "Classification secret: “Secret”.",
     ] { #expect(list.contains(text), "\(text)") }
 
@@ -135,7 +140,7 @@ import Testing
     #expect(try Self.location(await Self.send(person, path, "\(path)/restore")) == "/console/revisions")
     let now = try await company.policy()
     #expect(now.apps.isEmpty && now.settings == before.settings && now.rules == before.rules)
-    #expect(now.revision == before.revision + 4 && now.keyEpoch == 2)
+    #expect(now.revision == before.revision + 5 && now.keyEpoch == 2)
     #expect(!(try await Self.page(person, "/console/revisions/\(now.revision)")).contains("/restore"))
   }
 

@@ -41,7 +41,7 @@ extension Console {
     }
     return ConsolePage("Groups", in: .groups) {
       Tag.p { "Devices that belong together, such as those of one department. Rules can be about groups." }
-      Tag.p(.class("caution")) { Words.withoutGroups }
+      Tag.p { Words.aboutGroups }
       Tag.div(.id("live-groups"), .data(.live, "")) {
         if groups.isEmpty {
           Tag.p(.class("empty")) { "There is none." }
@@ -84,7 +84,7 @@ extension Console {
     }
     let (group, tag) = (try stored.decoded(DeviceGroup.self), EntityTag(of: stored.body.utf8))
     return ConsolePage("Group \(group.name)", in: .groups) {
-      Tag.p(.class("caution")) { Words.withoutGroups }
+      Tag.p { Words.aboutGroups }
       devices(of: group, members, visit)
       Tag.section(.class("panel"), .aria(.labelledby, "used")) {
         Tag.h2(.id("used")) { "Rules about it" }
@@ -202,7 +202,7 @@ extension Console {
     let form = Form(visit, "/console/devices/\(line.device.id)/groups")
     return Tag.section(.class("panel"), .aria(.labelledby, "groups")) {
       Tag.h2(.id("groups")) { "Groups" }
-      Tag.p { Words.withoutGroups }
+      Tag.p { Words.aboutGroups }
       if groups.isEmpty {
         Tag.p(.class("empty")) {
           "Your company has no group. "

@@ -1,4 +1,5 @@
 internal import CofferPolicy
+internal import Hummingbird
 
 /// What of a policy can be compared: of a revision, of a draft, or of what is in force.
 struct PolicyState: Sendable {
@@ -110,6 +111,7 @@ struct PolicyDifference: Sendable {
         new.settings.allowFilteredTier ? "may get files, and might not before" : "get nothing, and might before"
       lines.append(Line(kind: .changed, text: "Apps that are only a name \(text)."))
     }
+    lines += managed(old.settings.managed ?? [:], new.settings.managed ?? [:])
     if old.grace != new.grace {
       let words = { (grace: Grace) in
         "warns after \(RuleWords.duration(grace.warnAfter)) and refuses after \(RuleWords.duration(grace.blockAfter))"
@@ -118,6 +120,20 @@ struct PolicyDifference: Sendable {
         Line(kind: .changed, text: "A device without news \(words(new.grace)). Before: it \(words(old.grace))."))
     }
     return lines
+  }
+
+  private static func managed(_ old: [String: JSONValue], _ new: [String: JSONValue]) -> [Line] {
+    let words = { (value: JSONValue) in String(decoding: Response.encoded(value), as: UTF8.self) }
+    return Set(old.keys).union(new.keys).sorted().compactMap { name in
+      switch (old[name], new[name]) {
+      case (let before?, let after?):
+        before == after
+          ? nil : Line(kind: .changed, text: "Managed setting \(name): \(words(after)). Before: \(words(before)).")
+      case (nil, let after?): Line(kind: .added, text: "Managed setting \(name): \(words(after)).")
+      case (let before?, nil): Line(kind: .removed, text: "Managed setting \(name): \(words(before)).")
+      case (nil, nil): nil
+      }
+    }
   }
 
   /// - Parameter nothing: what to say when there is no difference.

@@ -57,7 +57,7 @@ struct RuleForm {
     if !groups.isEmpty {
       form.checkboxes(
         "Groups of devices", "groups", groups, chosen: rule?.groups ?? [],
-        hint: "One of them is enough. \(Words.withoutGroups)")
+        hint: "One of them is enough. \(Words.aboutGroups)")
     }
   }
 

@@ -36,8 +36,8 @@ enum Words {
 
   static let shortName = "Rules name it by this. Letters, digits, dots and hyphens; it cannot be changed."
 
-  static let withoutGroups =
-    "Devices do not learn their groups yet: on a device, none of them is in any group, whatever stands here."
+  static let aboutGroups =
+    "A device learns its groups when it asks the server. Until it has, it refuses what a rule about groups might forbid."
 
   static let withoutClassifications =
     "Programs give files no classification yet: on a device, no file has one, whatever stands here."
@@ -101,7 +101,8 @@ enum Words {
     switch kind {
     case .lock: ("Lock", "Takes the keys from memory. The person unlocks with the passcode.")
     case .wipe: ("Wipe", "Destroys the vault's keys. Nobody can read the files again.")
-    case .clearPasscode: ("Clear the passcode", "Lets the company's escrow key set a new passcode.")
+    case .clearPasscode:
+      ("Clear the passcode", "Lets the company's escrow key set a new passcode. The program coffer refuses it so far.")
     case .refresh: ("Refresh", "Fetches the policy and reports.")
     case .uploadLog: ("Upload the log", "Sends the device's log, with private values masked.")
     }
