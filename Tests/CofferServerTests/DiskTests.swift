@@ -46,14 +46,13 @@ import Testing
     _ = try command("tenant", "create", "Acme", "--data", command.data)
     let token = try command("token", "create", "--tenant", "Acme", "--role", "owner", "--data", command.data).value
     // No file may grow beyond this, as if the disk ended there.
-    let process = command.process(["run", "--data", command.data, "--listen", "127.0.0.1:0"])
-    process.arguments =
-      ["-c", #"trap '' XFSZ; ulimit -f 1500; exec "$0" "$@""#, ServerCommand.path] + (process.arguments ?? [])
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    let server = command.process(["run", "--data", command.data, "--listen", "127.0.0.1:0"])
+    let process = ServerProcess(
+      "/bin/sh",
+      ["-c", #"trap '' XFSZ; ulimit -f 1500; exec "$0" "$@""#, server.executable] + server.arguments,
+      environment: server.environment)
     let stdout = Pipe()
-    process.standardOutput = stdout
-    process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.run(output: stdout)
     var output = Data()
     while !output.contains(10) { output += stdout.fileHandleForReading.availableData }
     let url = "\(String(decoding: output.prefix { $0 != 10 }, as: UTF8.self).split(separator: " ").last ?? "")/items"

@@ -113,9 +113,7 @@ import Testing
     func start() async throws -> String {
       let process = command.process(["run", "--data", command.data, "--listen", "127.0.0.1:0"])
       let stdout = Pipe()
-      process.standardOutput = stdout
-      process.standardError = Pipe()
-      try process.run()
+      try process.run(output: stdout)
       // The end of the output comes with the end of the program; both lines are there before the first answer.
       var output = Data()
       while !output.contains(10) { output += stdout.fileHandleForReading.availableData }
@@ -142,9 +140,7 @@ import Testing
     let key = SigningKey()
     let process = command.process(["run", "--data", command.data, "--listen", "127.0.0.1:0"])
     let (stdout, stderr) = (Pipe(), Pipe())
-    process.standardOutput = stdout
-    process.standardError = stderr
-    try process.run()
+    try process.run(output: stdout, errors: stderr)
     var output = Data()
     while !output.contains(10) { output += stdout.fileHandleForReading.availableData }
     let url = String(decoding: output.prefix { $0 != 10 }, as: UTF8.self).split(separator: " ").last ?? ""

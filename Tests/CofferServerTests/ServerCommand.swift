@@ -20,12 +20,8 @@ struct ServerCommand: Sendable {
 
   var data: String { folder("data") }
 
-  func process(_ arguments: [String]) -> Process {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: Self.path)
-    process.arguments = arguments
-    process.environment = ["XDG_DATA_HOME": folder("xdg")]
-    return process
+  func process(_ arguments: [String]) -> ServerProcess {
+    ServerProcess(Self.path, arguments, environment: ["XDG_DATA_HOME": folder("xdg")])
   }
 
   /// Runs a command to its end.
@@ -36,10 +32,7 @@ struct ServerCommand: Sendable {
   func run(_ arguments: [String], input: String = "") throws -> Result {
     let process = process(arguments)
     let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
-    process.standardInput = stdin
-    process.standardOutput = stdout
-    process.standardError = stderr
-    try process.run()
+    try process.run(input: stdin, output: stdout, errors: stderr)
     stdin.fileHandleForWriting.write(Data(input.utf8))
     try stdin.fileHandleForWriting.close()
     // Both are small enough for a pipe, so that neither read can keep the program waiting.
@@ -55,9 +48,7 @@ struct ServerCommand: Sendable {
   func serving(signal: Int32 = SIGTERM, _ body: (_ url: String) async throws -> Void) async throws -> Result {
     let process = process(["run", "--data", data, "--listen", "127.0.0.1:0"])
     let (stdout, stderr) = (Pipe(), Pipe())
-    process.standardOutput = stdout
-    process.standardError = stderr
-    try process.run()
+    try process.run(output: stdout, errors: stderr)
     var output = Data()
     while !output.contains(10) {
       let more = stdout.fileHandleForReading.availableData

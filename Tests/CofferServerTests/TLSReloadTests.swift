@@ -74,13 +74,9 @@ import Testing
   }
 
   private static func run(_ script: String) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = ["-c", script]
+    let process = ServerProcess("/bin/sh", ["-c", script], environment: ["PATH": "/usr/bin:/bin"])
     let output = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.run(output: output)
     let text = output.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     return String(decoding: text, as: UTF8.self)
@@ -88,7 +84,7 @@ import Testing
 
   /// A server that runs.
   private final class Running {
-    private let process: Process
+    private let process: ServerProcess
     private let log = Pipe()
     private var text = ""
     let port: String
@@ -96,9 +92,7 @@ import Testing
     init(_ command: ServerCommand, _ options: [String]) throws {
       process = command.process(["run", "--data", command.data, "--listen", "127.0.0.1:0"] + options)
       let stdout = Pipe()
-      process.standardOutput = stdout
-      process.standardError = log
-      try process.run()
+      try process.run(output: stdout, errors: log)
       var output = Data()
       while !output.contains(10) {
         let more = stdout.fileHandleForReading.availableData
@@ -138,16 +132,12 @@ import Testing
 
   /// A connection that stays.
   private final class Connection {
-    private let process = Process()
+    private let process: ServerProcess
     private let (input, output) = (Pipe(), Pipe())
 
     init(port: String) throws {
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-      process.arguments = ["s_client", "-quiet", "-connect", "127.0.0.1:\(port)"]
-      process.standardInput = input
-      process.standardOutput = output
-      process.standardError = FileHandle.nullDevice
-      try process.run()
+      process = ServerProcess("/usr/bin/openssl", ["s_client", "-quiet", "-connect", "127.0.0.1:\(port)"])
+      try process.run(input: input, output: output)
     }
 
     deinit { process.terminate() }
