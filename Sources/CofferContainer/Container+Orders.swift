@@ -23,7 +23,8 @@ extension Container {
   public func keep(_ orders: OrderBook) throws {
     try ContainerError.catching {
       try vault.setSetting(Self.ordersSetting, to: Array(try JSONEncoder().encode(orders)))
-      try vault.commit()
+      // A file that cannot be stored keeps no order back.
+      try vault.commitNames()
     }
   }
 

@@ -115,17 +115,46 @@ extension LinkTests {
     }
   }
 
-  @Test func `what cannot be remembered is not carried out`() async throws {
+  @Test func `what cannot be remembered is not carried out, but for a lock, which waits for its answer`() async throws {
     let full: (FakeCompany, FakeDevice) -> Void = { _, device in device.update { $0.cannotKeep = true } }
     let orders: @Sendable (FakeCompany) -> OrdersResponse = { company in
-      OrdersResponse(
-        commands: [Self.order(.lock, "a", key: company.current.key)], delegations: [], keyset: company.keyset())
+      let key = company.current.key
+      return OrdersResponse(
+        commands: [Self.order(.uploadLog, "a", key: key), Self.order(.lock, "b", key: key)], delegations: [],
+        keyset: company.keyset())
     }
     try await linked(
       pace: FakePace(reconnections: 0), orders: orders, prepare: full
     ) { bench in
       await bench.hear { if case .disconnected(.deviceFailed?, _) = $0 { true } else { false } }
-      #expect(bench.device.current.carriedOut.isEmpty)
+      #expect(bench.device.current.carriedOut.map(\.id) == ["b"])
+      let sent = try receipts(bench)
+      #expect(sent.isEmpty)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `a device that can store nothing, or not report, is wiped all the same`(isReportRefused: Bool) async throws {
+    let delegated = SigningKey()
+    let broken: (FakeCompany, FakeDevice) -> Void = { company, device in
+      if isReportRefused {
+        company.script("/v1/device/report") { _ in Reply(status: 500) }
+      } else {
+        device.update { ($0.cannotTake, $0.cannotKeep) = (true, true) }
+      }
+    }
+    let orders: @Sendable (FakeCompany) -> OrdersResponse = { company in
+      OrdersResponse(
+        commands: [
+          Self.order(.wipe, "forged", key: company.current.key), Self.order(.lock, "l", key: company.current.key),
+          Self.order(.wipe, "w", key: delegated),
+        ],
+        delegations: [Self.delegation(of: delegated, root: company.root)], keyset: company.keyset())
+    }
+    try await linked(pace: FakePace(reconnections: 0), orders: orders, prepare: broken) { bench in
+      await bench.hear { $0 == .order(.wipe, .done) }
+      #expect(bench.device.current.wipeReceipts.count == 1)
+      #expect(bench.device.current.carriedOut.map(\.id) == ["l"])
     }
   }
 

@@ -26,6 +26,27 @@ extension LinkWork {
     }
   }
 
+  /// Orders that take something away, where the device cannot do its part: with a full disk, for one, which would keep each
+  /// other step from being durable. A wipe needs no memory. A lock is carried out each time until it can be answered.
+  func carryOutUrgentOrders(
+    _ enrolment: Enrolment, over connection: Connection, token: String
+  ) async throws(ClientError) {
+    let book = (try? await local { try device.orders() }) ?? OrderBook()
+    let answer = try await connection.send(
+      "/v1/device/commands", headers: [("authorization", "Bearer \(token)")], expected: [200], limit: Self.limit)
+    let orders = try answer.decoded(OrdersResponse.self)
+    for text in orders.commands {
+      guard case .new(let order)? = try? book.admit(text, for: enrolment, delegations: orders.delegations) else {
+        continue
+      }
+      switch order.kind {
+      case .wipe: return try await wipe(order)
+      case .lock: _ = try? await local { try device.carryOut(order) }
+      case .clearPasscode, .refresh, .uploadLog: break
+      }
+    }
+  }
+
   private func consider(
     _ text: String, _ delegations: [String], _ enrolment: Enrolment, over connection: Connection, token: String
   ) async throws(ClientError) {

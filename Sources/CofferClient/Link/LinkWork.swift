@@ -13,11 +13,21 @@ struct LinkWork: Sendable {
 
   func perform(over connection: Connection, token: String) async throws(ClientError) {
     if memory.isWiped { return }
-    let enrolment = try await refresh(over: connection, token: token)
-    guard enrolment.lastStatus != nil else { throw .unreachable }
-    memory.noteAnswer()
-    try await report(enrolment, over: connection, token: token)
-    try await carryOutOrders(enrolment, over: connection, token: token)
+    let held = try await local { try device.enrolment() }
+    let enrolment = try await client.refresh(held, token: token, over: connection)
+    guard enrolment.lastStatus != nil else {
+      try await take(enrolment, insteadOf: held)
+      throw .unreachable
+    }
+    do throws(ClientError) {
+      try await take(enrolment, insteadOf: held)
+      memory.noteAnswer()
+      try await report(enrolment, over: connection, token: token)
+      try await carryOutOrders(enrolment, over: connection, token: token)
+    } catch {
+      if !memory.isWiped { try? await carryOutUrgentOrders(enrolment, over: connection, token: token) }
+      throw error
+    }
     if memory.isWiped { throw .unreachable }
     try await sendDecisions(over: connection, token: token)
   }
@@ -35,14 +45,11 @@ struct LinkWork: Sendable {
     }
   }
 
-  private func refresh(over connection: Connection, token: String) async throws(ClientError) -> Enrolment {
-    let held = try await local { try device.enrolment() }
-    let enrolment = try await client.refresh(held, token: token, over: connection)
+  private func take(_ enrolment: Enrolment, insteadOf held: Enrolment) async throws(ClientError) {
     try await local { try device.take(enrolment) }
     let isNew = enrolment.bundle.digest != held.bundle.digest
     if isNew { tell(.applied(revision: enrolment.policy.revision)) }
     if enrolment.lastStatus != nil { tell(.confirmed(revision: enrolment.policy.revision)) }
-    return enrolment
   }
 
   /// After each policy that was applied, and once for each process.

@@ -104,7 +104,16 @@ final class Gate: Sendable {
         case .notEnrolled, .policyMissing: nil
         }
       guard let newest, enrolment.isNotOlder(than: newest) else { throw ContainerError(refusal: .withoutPolicy) }
-      try store(enrolment)
+      do {
+        try store(enrolment)
+      } catch {
+        // What was signed and cannot be stored holds in this process all the same: it may take something away.
+        if case .enrolled = state {
+          current.withLock { $0 = .enrolled(enrolment) }
+          Self.apply(enrolment, vault)
+        }
+        throw error
+      }
     }
   }
 
@@ -116,7 +125,8 @@ final class Gate: Sendable {
   /// Vault first, then the key store: a crash between leaves a vault that is newer than its anchor, which is no harm.
   private func store(_ enrolment: Enrolment) throws {
     try vault.setSetting(Self.enrolmentSetting, to: Array(try JSONEncoder().encode(enrolment)))
-    try vault.commit()
+    // Without what others wrote: a file that cannot be stored keeps no policy back.
+    try vault.commitNames()
     // Stored is decided: whatever fails now, this process does not go on as if nothing had been.
     current.withLock { $0 = .enrolled(enrolment) }
     Self.apply(enrolment, vault)

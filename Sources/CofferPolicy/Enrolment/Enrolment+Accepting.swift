@@ -16,7 +16,8 @@ extension Enrolment {
     let isNewEpoch = next.keyset.keyset.epoch > keyset.keyset.epoch
     let offered = try PolicyBundle(verifying: bundleText, keyset: next.keyset.keyset)
     guard offered.policy.isAddressed(to: device) else { throw .otherAudience }
-    guard offered.policy.notAfter >= max(now, next.trustedTime) else { throw .expired(.policy) }
+    // Times that a withdrawn key signed do not count.
+    guard offered.policy.notAfter >= (isNewEpoch ? now : max(now, next.trustedTime)) else { throw .expired(.policy) }
     if offered.document.text == bundle.document.text { return next }
 
     let held = policy.revision
@@ -30,7 +31,8 @@ extension Enrolment {
     }
     next.bundle = offered
     next.lastStatus = nil
-    next.trustedTime = max(next.trustedTime, offered.policy.issuedAt)
+    // Nor does a key that was withdrawn keep the company's time ahead.
+    next.trustedTime = isNewEpoch ? offered.policy.issuedAt : max(next.trustedTime, offered.policy.issuedAt)
     // When it was issued, this was the policy; whether it still is, only a status says.
     next.confirmedAt = isNewEpoch ? offered.policy.issuedAt : max(confirmedAt, offered.policy.issuedAt)
     next.seenTime = max(isNewEpoch ? now : seenTime, next.confirmedAt)
@@ -46,8 +48,10 @@ extension Enrolment {
   public func accepting(status statusText: String, nonce: String, now: Int64, uptime: Uptime? = nil)
     throws(PolicyRefusal) -> Enrolment
   {
-    guard keyset.keyset.notAfter >= max(now, keyset.keyset.issuedAt) else { throw .expired(.keyset) }
+    guard keyset.keyset.notAfter >= max(now, trustedTime, keyset.keyset.issuedAt) else { throw .expired(.keyset) }
     let status = try SignedStatus(verifying: statusText, keyset: keyset.keyset).status
+    // Its keys sign for no time behind their end: one that is stolen stops no grace period for ever.
+    guard status.time <= keyset.keyset.notAfter else { throw .expired(.keyset) }
     guard status.audience == device else { throw .otherAudience }
     guard status.nonce == nonce else { throw .otherNonce }
     let held = policy.revision

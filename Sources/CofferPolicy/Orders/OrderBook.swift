@@ -36,8 +36,9 @@ public struct OrderBook: Codable, Hashable, Sendable {
   /// **The choke point of orders.** Verifies who gave the order, to whom, by which kind of key, and until when; and says
   /// whether it was seen before.
   ///
-  /// The time is the company's: that of the status by which it confirmed the policy just now. So neither a device whose
-  /// clock is set back carries out an order that has ended, nor does one that is set ahead escape an order.
+  /// The time is the company's: the latest that it signed, that of the status by which it confirmed the policy just now
+  /// included. So neither a device whose clock is set back carries out an order that has ended, nor does one that is set
+  /// ahead escape an order; and a status that was signed for an earlier time brings no order back.
   ///
   /// - Parameters:
   ///   - text: the order as a compact JWS.
@@ -47,7 +48,8 @@ public struct OrderBook: Codable, Hashable, Sendable {
   public func admit(
     _ text: String, for enrolment: Enrolment, delegations: [String]
   ) throws(PolicyRefusal) -> Admission {
-    guard let now = enrolment.lastStatus?.time else { throw .unconfirmed }
+    guard let confirmed = enrolment.lastStatus?.time else { throw .unconfirmed }
+    let now = max(confirmed, enrolment.trustedTime)
     guard text.utf8.count <= Self.maximumSize else { throw .oversize }
     let keyID = try SignedDocument.claimedKeyID(text, as: .command)
     let delegation = delegations.lazy.filter { $0.utf8.count <= Self.maximumSize }.compactMap { text in

@@ -15,6 +15,7 @@ final class HeldDevice: LinkedDevice {
   private let path: String
   private let keyStorePath: String
   private let ring: LogRing
+  private let log = HeldLink.ring.log(label: "coffer.device")
 
   /// - Parameters:
   ///   - path: the vault's folder, absolute, as that of its key store.
@@ -35,9 +36,12 @@ final class HeldDevice: LinkedDevice {
   func deviceKey() throws -> SigningKey { try container.deviceKey() }
 
   func take(_ enrolment: Enrolment) throws {
+    // A policy that cannot be stored holds all the same.
+    defer {
+      applyLogLevel(enrolment)
+      mounts?.recheck()
+    }
     try container.update(enrolment)
-    applyLogLevel(enrolment)
-    mounts?.recheck()
   }
 
   func report(_ enrolment: Enrolment) -> DeviceReport {
@@ -91,15 +95,21 @@ final class HeldDevice: LinkedDevice {
   }
 
   func wipe(receipt: String) throws {
+    // Whatever fails: from now on nothing can be read here.
+    defer {
+      mounts?.endAll(forGood: true)
+      container.lock(graceSeconds: 0)
+    }
     let enrolment = try enrolment()
-    try KeptReceipt(
+    var kept = KeptReceipt(
       vault: container.id.description, path: path, keyStore: keyStorePath, server: enrolment.server,
-      pinnedCertificate: enrolment.pinnedCertificate, receipt: receipt
-    ).keep()
+      pinnedCertificate: enrolment.pinnedCertificate, receipt: receipt)
+    // Where it cannot be kept the company gets no answer. That is no reason to keep the keys.
+    do { try kept.keep() } catch { log.warning("the receipt of a wipe could not be kept: \(error: error)") }
     // The company's order is for the device, so that no copy of the vault is spared.
     _ = try Container.wipe(at: path, keyStore: FileKeyStore(path: keyStorePath), everyCopy: true)
-    mounts?.endAll(forGood: true)
-    container.lock(graceSeconds: 0)
+    kept.isWiped = true
+    try? kept.keep()
   }
 
   func undeliveredDecisions() throws -> [DecisionsRequest.Entry] {

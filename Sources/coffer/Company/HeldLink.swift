@@ -20,6 +20,8 @@ final class HeldLink: Sendable {
     var task: Task<Void, Never>?
     var isOver = false
     var isConnected = false
+    /// The newest confirmation of this connection.
+    var confirmed: LinkEvent?
     var watchers: [ObjectIdentifier: LinkWatcher] = [:]
   }
 
@@ -70,15 +72,24 @@ final class HeldLink: Sendable {
     end.wait()
   }
 
-  /// Tells `watcher` what happens from now on, until it goes.
-  func add(_ watcher: LinkWatcher) { state.withLock { $0.watchers[ObjectIdentifier(watcher)] = watcher } }
+  /// Tells `watcher` how things are, and what happens from now on, until it goes.
+  func add(_ watcher: LinkWatcher) {
+    state.withLock { state in
+      state.watchers[ObjectIdentifier(watcher)] = watcher
+      if state.isConnected { watcher.add(.connected) }
+      if let confirmed = state.confirmed { watcher.add(confirmed) }
+    }
+  }
   func remove(_ watcher: LinkWatcher) { state.withLock { $0.watchers[ObjectIdentifier(watcher)] = nil } }
 
   private func note(_ event: LinkEvent) {
     let watchers = state.withLock { state in
       switch event {
       case .connected: state.isConnected = true
-      case .disconnected, .wiped: state.isConnected = false
+      case .confirmed: state.confirmed = event
+      case .disconnected, .wiped:
+        state.isConnected = false
+        state.confirmed = nil
       default: break
       }
       return Array(state.watchers.values)

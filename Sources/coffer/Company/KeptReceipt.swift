@@ -15,6 +15,8 @@ struct KeptReceipt: Codable {
   let server: String
   let pinnedCertificate: [UInt8]?
   let receipt: String
+  /// The wipe has come back: what the receipt says is true.
+  var isWiped: Bool?
 
   private static let limit = 1 << 20
 
@@ -82,12 +84,18 @@ struct KeptReceipt: Codable {
     return true
   }
 
-  /// Destroys what a wipe that was cut has left; `false` where there still are keys.
+  /// Destroys what a wipe that was cut has left; `false` where there still are keys, or where nobody can say. That a key
+  /// store has none is a sign only where it is there itself, and the vault is gone: a folder can be taken away.
   private func finishWiping() throws -> Bool {
     guard let bytes = [UInt8](hexadecimal: vault), let id = VaultID(bytes: bytes) else { return false }
     let keys = FileKeyStore(path: keyStore)
     // Another vault may be at that place by now.
-    if Container.statedID(at: path) == id { _ = try? Container.wipe(at: path, keyStore: keys, everyCopy: true) }
+    if Container.statedID(at: path) == id {
+      let wiped = try? Container.wipe(at: path, keyStore: keys, everyCopy: true)
+      if wiped == nil, isWiped != true { return false }
+    } else if isWiped != true, try FileSystem().status(of: keyStore) == nil {
+      return false
+    }
     return try !Container.hasKeys(of: id, in: keys)
   }
 }

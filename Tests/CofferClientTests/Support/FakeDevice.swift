@@ -15,6 +15,8 @@ final class FakeDevice: LinkedDevice {
     var decisions: [DecisionsRequest.Entry] = []
     /// Thrown when the orders are to be stored.
     var cannotKeep = false
+    /// Thrown when a policy is to be stored.
+    var cannotTake = false
   }
 
   struct CannotStore: Error {}
@@ -32,7 +34,10 @@ final class FakeDevice: LinkedDevice {
 
   func enrolment() throws -> Enrolment { current.enrolment }
   func deviceKey() throws -> SigningKey { key }
-  func take(_ enrolment: Enrolment) throws { update { $0.enrolment = enrolment } }
+  func take(_ enrolment: Enrolment) throws {
+    if current.cannotTake { throw CannotStore() }
+    update { $0.enrolment = enrolment }
+  }
   func report(_ enrolment: Enrolment) throws -> DeviceReport {
     DeviceReport(appliedRevision: enrolment.policy.revision)
   }

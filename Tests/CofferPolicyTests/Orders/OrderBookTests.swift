@@ -82,6 +82,29 @@ struct OrderBookTests {
     #expect(throws: PolicyRefusal.unexpectedHeader(.command)) { try admit(delegation()) }
   }
 
+  @Test
+  func `a status for an earlier time brings no order back, and one for a later time lasts no longer than its key`()
+    throws
+  {
+    let wipe = try order(.wipe) { $0.notAfter = company.now + 50 }
+    let (late, early) = (company.now + 60, company.now + 10)
+    var enrolment = try enrolment(at: late)
+    #expect(throws: PolicyRefusal.expired(.command)) {
+      try book.admit(wipe, for: enrolment, delegations: [delegation()])
+    }
+    let nonce = EnrolmentTests.nonce()
+    let status = try company.status(of: enrolment, nonce: nonce) { $0.time = early }
+    enrolment = try enrolment.accepting(status: status, nonce: nonce, now: company.now)
+    #expect(throws: PolicyRefusal.expired(.command)) {
+      try book.admit(wipe, for: enrolment, delegations: [delegation()])
+    }
+    let end = enrolment.keyset.keyset.notAfter
+    let ahead = try company.status(of: enrolment, nonce: nonce) { $0.time = end + 1 }
+    #expect(throws: PolicyRefusal.expired(.keyset)) {
+      try enrolment.accepting(status: ahead, nonce: nonce, now: company.now)
+    }
+  }
+
   @Test func `a wipe needs the delegated key, and that key is good for nothing else`() throws {
     let wipe = try order(.wipe)
     #expect(throws: PolicyRefusal.unknownKey(.command)) { try admit(order(.wipe, key: company.key)) }

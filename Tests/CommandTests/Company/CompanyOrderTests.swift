@@ -44,6 +44,46 @@ import Testing
     #expect(company.server.stop().code == 0)
   }
 
+  @Test func `a wipe whose receipt cannot be kept destroys the keys`() async throws {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    try desk.done("put", "passcode", "/file")
+    let watch = try company.linkedAgent()
+    let agent = try desk.agentProcess()
+    // A file where the receipts' folder is to be.
+    try Kernel.mkdir(desk.path("home/.local"))
+    try Kernel.mkdir(desk.path("home/.local/state"))
+    try Kernel.mkdir(desk.path("home/.local/state/coffer"))
+    try desk.write("home/.local/state/coffer/receipts", "")
+    _ = try await company.order("wipe")
+    // There is no receipt to wait for, so that it may end before the watch has shown anything.
+    _ = watch.program.wait()
+    while kill(agent, 0) == 0 { sched_yield() }
+    #expect(!desk.exists("vault/index.sqlite"))
+    #expect(!desk.exists("keys/\(company.vaultID)"))
+    #expect(company.server.stop().code == 0)
+  }
+
+  @Test func `a wipe that fails leaves nothing to read`() async throws {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    try desk.done("put", "passcode", "/file")
+    let watch = try company.linkedAgent()
+    try FileManager.default.moveItem(atPath: desk.path("keys"), toPath: desk.path("moved"))
+    let order = try await company.order("wipe")
+    while try desk.agentState != "locked" { sched_yield() }
+    // The agent may have written what it remembers where the keys were: that is no sign that they are gone.
+    #expect(try await company.shown(order)["state"] as? String == "pending")
+    if desk.exists("keys") { try desk.remove("keys") }
+    // When the keys are back, they go, and only then the company is told.
+    try FileManager.default.moveItem(atPath: desk.path("moved"), toPath: desk.path("keys"))
+    try watch.until("wiped")
+    _ = watch.program.wait()
+    _ = try await company.wait(for: order, toBe: "done")
+    #expect(!desk.exists("keys/\(company.vaultID)"))
+    #expect(company.server.stop().code == 0)
+  }
+
   @Test(arguments: [false, true])
   func `a wipe that a kill cut is finished, and then answered, by whatever command comes next`(isWiped: Bool)
     async throws
