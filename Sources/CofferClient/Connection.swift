@@ -25,13 +25,14 @@ struct Connection: Sendable {
 
   private let http: HTTPClient
   private let server: ServerAddress
-  private let timeout: Duration
+  private let timeout: Timeout
 
   /// Opens a client for `server`, lends it to `body`, and closes it.
   ///
-  /// - Parameter timeout: for each exchange, from the first byte to the last; of a stream, for its head.
+  /// - Parameter timeout: for each exchange, from the first byte to the last; of a stream, for its head. A third of it is
+  ///   for connecting: an address where nobody answers is told sooner.
   static func with<Result: Sendable>(
-    _ server: ServerAddress, pinned: PinnedCertificate?, timeout: Duration,
+    _ server: ServerAddress, pinned: PinnedCertificate?, timeout: Timeout,
     _ body: (Connection) async throws(ClientError) -> Result
   ) async throws(ClientError) -> Result {
     var tls = TLSConfiguration.makeClientConfiguration()
@@ -39,7 +40,8 @@ struct Connection: Sendable {
     tls.certificateVerification = .fullVerification
     if let pinned { tls.trustRoots = .certificates([pinned.certificate]) }
     var configuration = HTTPClient.Configuration(
-      tlsConfiguration: tls, redirectConfiguration: .disallow, timeout: .init(connect: .seconds(10)))
+      tlsConfiguration: tls, redirectConfiguration: .disallow,
+      timeout: .init(connect: .nanoseconds(Int64(timeout.duration / .nanoseconds(3)))))
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.httpVersion = .http1Only
     // Plain HTTP is allowed to this machine, so its name must not be resolved to another.
@@ -91,7 +93,7 @@ struct Connection: Sendable {
     var request = HTTPClientRequest(url: server.base + path)
     request.headers = HTTPHeaders([("accept", "text/event-stream"), ("user-agent", "coffer")] + headers)
     do {
-      let response = try await http.execute(request, timeout: .nanoseconds(Int64(timeout / .nanoseconds(1))))
+      let response = try await http.execute(request, timeout: .nanoseconds(Int64(timeout.duration / .nanoseconds(1))))
       let status = Int(response.status.code)
       if status == 401 || status == 403 { throw ClientError.deviceRefused }
       try Self.demand(status, in: [200])
@@ -122,7 +124,7 @@ struct Connection: Sendable {
           return Answer(status: Int(response.status.code), body: Array(buffer: body))
         }
         group.addTask { [timeout] in
-          try await Task.sleep(for: timeout)
+          try await timeout.wait(timeout.duration)
           throw ClientError.unreachable
         }
         defer { group.cancelAll() }

@@ -11,13 +11,14 @@ internal import Foundation
 public struct PolicyClient: Sendable {
   let time: any TimeSource
   let log: MaskedLog
-  /// For each exchange, from the first byte to the last.
-  let timeout: Duration
+  let timeout: Timeout
 
-  public init(
-    time: any TimeSource = SystemTime(), log: MaskedLog = MaskedLog(label: "coffer.client"),
-    timeout: Duration = .seconds(30)
-  ) {
+  public init(time: any TimeSource = SystemTime(), log: MaskedLog = MaskedLog(label: "coffer.client")) {
+    self.init(time: time, log: log, timeout: Timeout(duration: .seconds(30)))
+  }
+
+  /// - Parameter timeout: for each exchange, from the first byte to the last.
+  init(time: any TimeSource, log: MaskedLog = MaskedLog(label: "coffer.client"), timeout: Timeout) {
     self.time = time
     self.log = log
     self.timeout = timeout

@@ -1,19 +1,18 @@
 import CofferAPI
-import CofferClient
 import CofferCrypto
 import CofferPolicy
 import CofferSystem
 import Foundation
 import Testing
 
+@testable import CofferClient
+
 struct EnrollmentTests {
   let company = FakeCompany()
 
-  func client(timeout: Duration = .seconds(30)) -> PolicyClient { PolicyClient(time: company.clock, timeout: timeout) }
-
   func enroll(code: String? = nil) async throws -> (Enrolment, SigningKey) {
     try await LoopbackServer.run(company.answer) { server in
-      try await client().enroll(url: "http://127.0.0.1:\(server.port)", code: code ?? company.code.text)
+      try await company.client.enroll(url: "http://127.0.0.1:\(server.port)", code: code ?? company.code.text)
     }
   }
 
@@ -36,7 +35,7 @@ struct EnrollmentTests {
 
   @Test func `the fingerprint and the private key stay on the device`() async throws {
     try await LoopbackServer.run(company.answer) { server in
-      let (_, key) = try await client().enroll(url: "http://localhost:\(server.port)/", code: company.code.text)
+      let (_, key) = try await company.client.enroll(url: "http://localhost:\(server.port)/", code: company.code.text)
       let seed = key.seed.withUnsafeBytes { Array($0) }
       for ask in server.asks {
         let text = String(decoding: ask.body, as: UTF8.self)
@@ -66,7 +65,7 @@ struct EnrollmentTests {
   func `what is no code is refused without any connection`(text: String) async throws {
     try await LoopbackServer.run(company.answer) { server in
       await #expect(throws: ClientError.badCode) {
-        try await client().enroll(url: "http://127.0.0.1:\(server.port)", code: text)
+        try await company.client.enroll(url: "http://127.0.0.1:\(server.port)", code: text)
       }
       #expect(server.asks.isEmpty)
     }
@@ -125,10 +124,17 @@ struct EnrollmentTests {
   }
 
   @Test func `a server that never ends its answer is given up`() async throws {
-    company.script("/v1/enroll") { _ in Reply(status: 201, stalls: true) }
+    let (asked, ask) = AsyncStream.makeStream(of: Void.self)
+    company.script("/v1/enroll") { _ in
+      ask.yield()
+      return Reply(status: 201, stalls: true)
+    }
+    let timeout = Timeout(duration: .seconds(3600)) { _ in
+      for await _ in asked { return }
+    }
     try await LoopbackServer.run(company.answer) { server in
       await #expect(throws: ClientError.unreachable) {
-        try await client(timeout: .milliseconds(200)).enroll(
+        try await PolicyClient(time: company.clock, timeout: timeout).enroll(
           url: "http://127.0.0.1:\(server.port)", code: company.code.text)
       }
       #expect(server.paths == ["/v1/enroll"])
@@ -138,12 +144,12 @@ struct EnrollmentTests {
   @Test func `a server that is not there is unreachable`() async throws {
     let port = try await LoopbackServer.run(company.answer) { $0.port }
     let error = await #expect(throws: ClientError.self) {
-      try await client().enroll(url: "http://127.0.0.1:\(port)", code: company.code.text)
+      try await company.client.enroll(url: "http://127.0.0.1:\(port)", code: company.code.text)
     }
     #expect(error == .unreachable)
     #expect(error?.kind == .unavailable)
     await #expect(throws: ClientError.unreachable) {
-      try await client().enroll(url: "https://no-such-host.invalid", code: company.code.text)
+      try await company.client.enroll(url: "https://no-such-host.invalid", code: company.code.text)
     }
   }
 

@@ -61,7 +61,7 @@ struct LinkTests {
     for path in ["receipts", "report", "log"] { company.script("/v1/device/\(path)") { _ in Reply(status: 204) } }
     company.script("/v1/device/decisions") { _ in company.json(DecisionsResponse(completeThrough: 1)) }
     try await LoopbackServer.run(company.answer) { server in
-      let client = PolicyClient(time: company.clock)
+      let client = company.client
       let (enrolment, key) = try await client.enroll(url: "http://127.0.0.1:\(server.port)", code: company.code.text)
       let device = FakeDevice(enrolment, key)
       prepare(company, device)

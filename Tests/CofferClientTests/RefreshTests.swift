@@ -13,7 +13,7 @@ struct RefreshTests {
   ) async throws -> (company: FakeCompany, before: Enrolment, after: Enrolment, asks: [Ask]) {
     let company = FakeCompany()
     return try await LoopbackServer.run(company.answer) { server in
-      let client = PolicyClient(time: company.clock)
+      let client = company.client
       let (before, key) = try await client.enroll(url: "http://127.0.0.1:\(server.port)", code: company.code.text)
       let count = server.asks.count
       try change(company, before)
@@ -116,7 +116,7 @@ struct RefreshTests {
   @Test func `each question has a nonce of its own`() async throws {
     let company = FakeCompany()
     let nonces = try await LoopbackServer.run(company.answer) { server in
-      let client = PolicyClient(time: company.clock)
+      let client = company.client
       let (enrolment, key) = try await client.enroll(url: "http://127.0.0.1:\(server.port)", code: company.code.text)
       _ = try await client.refresh(enrolment, deviceKey: key)
       return try server.asks.filter { $0.path == "/v1/device/status" }.map {
@@ -138,7 +138,7 @@ struct RefreshTests {
   @Test func `another device's key opens nothing`() async throws {
     let company = FakeCompany()
     try await LoopbackServer.run(company.answer) { server in
-      let client = PolicyClient(time: company.clock)
+      let client = company.client
       let (enrolment, _) = try await client.enroll(url: "http://127.0.0.1:\(server.port)", code: company.code.text)
       await #expect(throws: ClientError.deviceRefused) {
         try await client.refresh(enrolment, deviceKey: SigningKey())

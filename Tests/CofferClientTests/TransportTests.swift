@@ -19,10 +19,10 @@ struct TransportTests {
     change(&tls)
     return try await LoopbackServer.run(tls: tls, company.answer) { server in
       do throws(ClientError) {
-        let (enrolment, key) = try await PolicyClient(time: company.clock).enroll(
+        let (enrolment, key) = try await company.client.enroll(
           url: "https://\(host):\(server.port)", code: company.code.text, pinnedCertificate: pin)
         // What was pinned holds for the next connection too.
-        let next = try await PolicyClient(time: company.clock).refresh(enrolment, deviceKey: key)
+        let next = try await company.client.refresh(enrolment, deviceKey: key)
         return (nil, next, server.paths)
       } catch {
         return (error, nil, server.paths)
@@ -108,7 +108,7 @@ struct TransportTests {
   @Test func `a server without TLS is not talked to in plain`() async throws {
     try await LoopbackServer.run(company.answer) { server in
       let error = await #expect(throws: ClientError.self) {
-        try await PolicyClient(time: company.clock).enroll(
+        try await company.client.enroll(
           url: "https://127.0.0.1:\(server.port)", code: company.code.text)
       }
       #expect(error?.kind == .unavailable)
@@ -140,7 +140,7 @@ struct TransportTests {
         for place in places {
           let company = FakeCompany()
           let paths = try await LoopbackServer.run(company.answer) { server in
-            let client = PolicyClient(time: company.clock)
+            let client = company.client
             let url = "http://127.0.0.1:\(server.port)"
             let redirect: @Sendable (Ask) -> Reply? = { _ in Reply(status: status, headers: ["location": place]) }
             if path == "/v1/enroll" {
@@ -185,7 +185,7 @@ struct TransportTests {
   func `plain HTTP to another address is refused without a connection`() async throws {
     try await LoopbackServer.run(host: "0.0.0.0", company.answer) { server in
       await #expect(throws: ClientError.insecureAddress) {
-        try await PolicyClient(time: company.clock).enroll(
+        try await company.client.enroll(
           url: "http://\(Self.ownAddress!):\(server.port)", code: company.code.text)
       }
       #expect(server.asks.isEmpty)
@@ -199,7 +199,7 @@ struct TransportTests {
   ])
   func `plain HTTP to anything but loopback is refused`(url: String) async {
     await #expect(throws: ClientError.insecureAddress) {
-      try await PolicyClient(time: company.clock).enroll(url: url, code: company.code.text)
+      try await company.client.enroll(url: url, code: company.code.text)
     }
   }
 
@@ -213,7 +213,7 @@ struct TransportTests {
   ])
   func `an address of another form is refused`(url: String) async {
     await #expect(throws: ClientError.badAddress) {
-      try await PolicyClient(time: company.clock).enroll(url: url, code: company.code.text)
+      try await company.client.enroll(url: url, code: company.code.text)
     }
   }
 
@@ -222,7 +222,7 @@ struct TransportTests {
   ])
   func `plain HTTP to loopback is allowed`(url: String) async throws {
     try await LoopbackServer.run(company.answer) { server in
-      let (enrolment, _) = try await PolicyClient(time: company.clock).enroll(
+      let (enrolment, _) = try await company.client.enroll(
         url: url.replacing("PORT", with: "\(server.port)"), code: company.code.text)
       #expect(enrolment.lastStatus != nil)
     }

@@ -5,6 +5,8 @@ import CofferSystem
 import Foundation
 import Synchronization
 
+@testable import CofferClient
+
 /// A company and its policy server in a few lines: it does what the real one promises, and what a test adds.
 final class FakeCompany: Sendable {
   struct State {
@@ -37,6 +39,10 @@ final class FakeCompany: Sendable {
   func script(_ path: String, _ answer: @escaping @Sendable (Ask) -> Reply?) { update { $0.scripted[path] = answer } }
 
   var clock: any TimeSource { Clock(company: self) }
+
+  /// A client by this company's clock, that waits for as long as a busy machine may take: hundreds of tests share few
+  /// threads, and what one of them asks may be answered minutes later.
+  var client: PolicyClient { PolicyClient(time: clock, timeout: Timeout(duration: .seconds(3600))) }
 
   private struct Clock: TimeSource {
     let company: FakeCompany
