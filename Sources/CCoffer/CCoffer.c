@@ -225,3 +225,8 @@ int coffer_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds) {
   struct timespec times[2] = {{0, UTIME_OMIT}, {seconds, nanoseconds}};
   return futimens(descriptor, times);
 }
+void *coffer_map_memory(size_t count) {
+  void *memory = mmap(NULL, count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+void coffer_unmap_memory(void *memory, size_t count) { munmap(memory, count); }

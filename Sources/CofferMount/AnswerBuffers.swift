@@ -17,12 +17,12 @@ final class AnswerBuffers: Sendable {
 
   deinit {
     overwriteAll()
-    for buffer in state.withLock({ $0.idle }) { buffer.deallocate() }
+    for buffer in state.withLock({ $0.idle }) { TransferMemory.free(buffer) }
   }
 
   func with<Result>(_ count: Int, _ body: (UnsafeMutableRawBufferPointer) throws -> Result) rethrows -> Result {
     let (found, age) = state.withLock { ($0.idle.popLast(), $0.age) }
-    let buffer = found ?? .allocate(byteCount: Self.size, alignment: 4096)
+    let buffer = found ?? TransferMemory.allocate(byteCount: Self.size)
     defer {
       let isStale = state.withLock { $0.age } != age
       if isStale { overwrite(buffer) }

@@ -6,14 +6,14 @@ public enum AllocatorTuning {
   /// the system each time in threads, and maps each one of 128 KiB and more anew; the next one is then zeroed page by
   /// page again. That costs as much as the cipher for a block of 64 KiB, and ten times as much for one of 256 KiB.
   ///
-  /// Blocks up to 256 KiB are served. Above that the transfers' own buffers would be kept as well, in each thread's area:
-  /// four MiB more at the peak.
+  /// All blocks are served, up to 1 MiB. Our own large buffers would be kept as well, in each thread's area; they are not
+  /// the allocator's (``TransferMemory``).
   ///
   /// Each area keeps what one phase of the work freed until another happens to use it, half a MiB of it in a transfer. Two
   /// threads that open blocks from one area wait for each other at each block, though, and are then slower than one. So
   /// there is an area for the first thread and one for each processor, up to the four that transfers use.
   public static func keepFreedBlocks(processors: Int) {
-    coffer_keep_freed_memory(1 << 20, 400 << 10, Int32(1 + min(4, max(1, processors))))
+    coffer_keep_freed_memory(5 << 19, 1100 << 10, Int32(1 + min(4, max(1, processors))))
   }
 
   /// From here on the allocator writes over what is freed, so that what the language and its libraries copied of a secret

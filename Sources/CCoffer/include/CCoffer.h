@@ -38,6 +38,10 @@ int coffer_raise_descriptor_limit(void);
 /// Locks all memory of the process, now and in future, as far as it is used (mlockall).
 int coffer_lock_memory(void);
 
+/// New pages of the process's own, without what was in them (mmap); NULL where there are none. And back again.
+void *coffer_map_memory(size_t count);
+void coffer_unmap_memory(void *memory, size_t count);
+
 /// Gives the calling thread, and no other, a current directory of its own (unshare and fchdir on Linux).
 int coffer_enter_directory(int directory);
 

@@ -32,11 +32,11 @@ final class Workers: Sendable {
 final class TransferBuffer {
   let bytes: UnsafeMutableRawBufferPointer
 
-  init(count: Int) { bytes = .allocate(byteCount: count, alignment: 4096) }
+  init(count: Int) { bytes = TransferMemory.allocate(byteCount: count) }
 
   deinit {
     overwrite(bytes)
-    bytes.deallocate()
+    TransferMemory.free(bytes)
   }
 }
 
