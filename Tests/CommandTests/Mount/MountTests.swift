@@ -5,6 +5,16 @@ import Testing
 /// Whether this system can mount at all; the tests that need it say so.
 enum Fuse {
   static let isThere = access("/dev/fuse", R_OK | W_OK) == 0
+
+  /// Whether whoever makes a name space may mount in it.
+  static let isThereInNameSpace: Bool = {
+    let program = Process()
+    program.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
+    program.arguments = ["--user", "--map-root-user", "--mount", "test", "-w", "/dev/fuse"]
+    guard (try? program.run()) != nil else { return false }
+    program.waitUntilExit()
+    return program.terminationStatus == 0
+  }()
 }
 
 /// A vault that is mounted, from the first `coffer mount` to the last, whatever ends it.
@@ -118,6 +128,22 @@ final class MountTests {
     #expect(try shell("cd second/inner && cd .. && ls") == "file\ninner\n")
     try desk.served("unmount", "second")
     #expect(try shell("cat mnt/folder/file") == "longer\n")
+  }
+
+  @Test(.enabled(if: Fuse.isThereInNameSpace, "a user's name space is not there, or /dev/fuse is not ours in it"))
+  func `a vault that is mounted in a name space of mounts shows there alone`() throws {
+    try shell("mkfifo said heard")
+    let outcome = try desk.shell(
+      """
+      unshare --user --map-root-user --mount bash -c '
+        coffer mount mnt --passcode-file passcode && echo kept > mnt/file && cat mnt/file
+        echo > said; read -r line < heard; coffer unmount mnt && coffer agent stop' &
+      read -r line < said; ls mnt; grep -c " $PWD/mnt " /proc/self/mountinfo; echo > heard; wait $!
+      """)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(outcome.output.hasPrefix("mounted on \(desk.path("mnt"))"))
+    #expect(outcome.output.hasSuffix("kept\n0\nthe agent has ended\n"), "\(outcome.output)")
+    #expect(try desk.done("cat", "/file").output == "kept\n")
   }
 
   @Test func `locked, content is read from no page, descriptor or mapping, and an unlock brings it back`() throws {
