@@ -129,7 +129,7 @@ import Testing
       "App \(app.name): com.acme.writer of ACME, filtered",
       "The person with the device may view, save a copy. Before: view, edit in place, import.",
       "Apps that are only a name may get files, and might not before.", "The signing key: epoch 2, before it 1.",
-      "Managed setting lockAfterMinutes: 5.",
+      "Setting of devices, lock after: 5 minutes.",
       "The company’s first policy.", "Classification secret: “Secret”.",
     ] { #expect(list.contains(text), "\(text)") }
 

@@ -57,10 +57,21 @@ extension Console {
       DataTable.cell("Who") { names.name(entry.actor) }
       DataTable.cell("What") { AuditWords.sentence(entry) }
       DataTable.cell("About") {
-        if let subject = entry.subject { Tag.code { subject.count > 36 ? "\(subject.prefix(36))…" : subject } }
+        if let subject = entry.subject { about(entry, subject) }
         if !details.isEmpty { Tag.span(.class("under")) { details } }
         if entry.subject == nil && details.isEmpty { "–" }
       }
+    }
+  }
+
+  /// What an entry is about; where there is a page that says more of it, the way there.
+  private func about(_ entry: AuditEntry, _ subject: String) -> HTML {
+    let text = Tag.code { subject.count > 36 ? "\(subject.prefix(36))…" : subject }
+    switch AuditAction(rawValue: entry.action) {
+    case .commandQueued?, .commandAnswered?, .commandCancelled?:
+      guard let command = entry.details["command"] else { return text }
+      return Tag.a(.href("/console/devices/\(subject)/orders/\(command)")) { text }
+    default: return text
     }
   }
 
@@ -72,23 +83,13 @@ extension Console {
 /// The audit's actions in plain words.
 enum AuditWords {
   static func sentence(_ entry: AuditEntry) -> String {
-    let kind = entry.details["kind"].flatMap(ResourceKind.init(rawValue:)).map(name)
+    let kind = entry.details["kind"].flatMap(ResourceKind.init(rawValue:)).map { "a \(Words.kind($0))" }
     switch (AuditAction(rawValue: entry.action), kind) {
     case (.resourceCreated?, let kind?): return "Added \(kind)"
     case (.resourceChanged?, let kind?): return "Changed \(kind)"
     case (.resourceRemoved?, let kind?): return "Removed \(kind)"
     case (let action?, _): return sentence(action)
     case (nil, _): return entry.action
-    }
-  }
-
-  private static func name(_ kind: ResourceKind) -> String {
-    switch kind {
-    case .rule: "a rule"
-    case .classification: "a classification"
-    case .group: "a group of devices"
-    case .draft: "a draft"
-    case .fileType: "a file type"
     }
   }
 

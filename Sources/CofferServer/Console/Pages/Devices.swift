@@ -65,9 +65,13 @@ extension Console {
 
   private struct Shown: Sendable {
     let line: DeviceLine
-    let commands: [CommandRecord]
-    let names: ActorNames
+    let tenant: Tenant
+    let orders: OrderLines
     let groups: [DeviceGroup]
+    let log: DeviceLog?
+    /// The newest decision that the device has sent; 0 when there is none.
+    let decided: Int64
+    let hasGaps: Bool
   }
 
   private func shown(_ visit: Visit) async throws -> Shown {
@@ -75,12 +79,14 @@ extension Console {
     return try await store.read { transaction in
       let device = try server.found(transaction.device(tenant: tenant, id: id))
       let desired = try transaction.currentRevision(tenant: tenant)?.number ?? 0
-      let commands = try transaction.commands(tenant: tenant, device: id, after: 0, limit: 500).map(\.value)
       return Shown(
         line: try DeviceLine(device, desired: desired, now: visit.now, in: transaction),
-        commands: commands.suffix(50).reversed(),
-        names: try ActorNames(commands.map(\.createdBy), tenant: tenant, in: transaction),
-        groups: try transaction.resources(.group, tenant: tenant).map { try $0.decoded(DeviceGroup.self) })
+        tenant: try server.found(transaction.tenant(id: tenant)),
+        orders: try OrderLines(id, tenant: tenant, limit: Self.ordersShown + 1, in: transaction),
+        groups: try transaction.resources(.group, tenant: tenant).map { try $0.decoded(DeviceGroup.self) },
+        log: try transaction.deviceLog(device: id),
+        decided: try transaction.decisions(device: id, before: .max, limit: 1).first?.number ?? 0,
+        hasGaps: try !transaction.decisionGaps(device: id).isEmpty)
     }
   }
 
@@ -88,7 +94,9 @@ extension Console {
     let shown = try await shown(visit)
     return ConsolePage(shown.line.name, in: .devices) {
       Tag.div(.id("live-device"), .data(.live, "")) {
-        DeviceFacts(line: shown.line, now: visit.now).html
+        DeviceFacts(line: shown.line, groups: shown.groups, now: visit.now).html
+        SettingTreatments.html(shown.line, shown.tenant)
+        records(shown, visit)
         orders(shown, visit)
       }
       if visit.may(.manageDevices) {
@@ -98,42 +106,44 @@ extension Console {
     }
   }
 
-  private func orders(_ shown: Shown, _ visit: Visit) -> HTML {
-    Tag.section(.class("panel"), .aria(.labelledby, "orders")) {
-      Tag.h2(.id("orders")) { "Orders" }
-      if shown.commands.isEmpty {
-        Tag.p(.class("empty")) { "This device was given no order." }
-      } else {
-        DataTable.table("Orders", ["Order", "State", "Given by", "Given", "Take back"]) {
-          for record in shown.commands { row(record, shown, visit) }
+  /// What the device uploaded.
+  private func records(_ shown: Shown, _ visit: Visit) -> HTML {
+    let id = shown.line.device.id
+    return Tag.section(.class("panel"), .aria(.labelledby, "records")) {
+      Tag.h2(.id("records")) { "What the device uploaded" }
+      Tag.dl {
+        Facts.fact("Decisions") {
+          if shown.decided == 0 {
+            "None so far"
+          } else {
+            Tag.a(.href("/console/devices/\(id)/decisions")) { "See what it decided" }
+            ", up to number \(shown.decided) "
+            Tag.span(.class("badge \(shown.hasGaps ? "requested" : "approved")")) {
+              shown.hasGaps ? "Some are missing" : "Complete"
+            }
+          }
+        }
+        Facts.fact("Log") {
+          if let log = shown.log {
+            Tag.a(.href("/console/devices/\(id)/log")) { "See the log" }
+            ", uploaded \(Words.ago(log.receivedAt, now: visit.now))"
+          } else {
+            Tag.a(.href("/console/devices/\(id)/log")) { "None so far: order the device to upload it" }
+          }
         }
       }
     }
   }
 
-  private func row(_ record: CommandRecord, _ shown: Shown, _ visit: Visit) -> HTML {
-    let (command, name) = (record.command, Words.command(record.command.kind).name)
-    let isOver = record.state == .pending && visit.now > command.notAfter
-    return Tag.tr {
-      DataTable.head { name }
-      DataTable.cell("State") {
-        switch record.state {
-        case .pending: isOver ? "Its time was over before the device came" : "Waits for the device"
-        case .done: "Done, says the device’s signed receipt"
-        case .failed: "The device could not"
-        case .refused: "The device refused"
-        case .cancelled: "Taken back"
-        }
-      }
-      DataTable.cell("Given by") { shown.names.name(record.createdBy) }
-      DataTable.cell("Given") { Words.time(command.issuedAt) }
-      DataTable.cell("Take back") {
-        if record.state == .pending && !isOver && visit.may(.manageDevices) {
-          let form = Form(visit, "/console/devices/\(command.audience)/orders/\(command.id)/cancel")
-          form("Take back “\(name)”", style: "plain") {}
-        } else {
-          "–"
-        }
+  /// Orders on the page of a device; all are on a page of their own.
+  private static let ordersShown = 10
+
+  private func orders(_ shown: Shown, _ visit: Visit) -> HTML {
+    Tag.section(.class("panel"), .aria(.labelledby, "orders")) {
+      Tag.h2(.id("orders")) { "Orders" }
+      orderTable(shown.orders.records.prefix(Self.ordersShown).map(\.value), shown.orders.names, visit)
+      if shown.orders.records.count > Self.ordersShown {
+        Tag.p { Tag.a(.href("/console/devices/\(shown.line.device.id)/orders")) { "All orders to this device" } }
       }
     }
   }

@@ -108,6 +108,16 @@ enum Words {
     }
   }
 
+  static func kind(_ kind: ResourceKind) -> String {
+    switch kind {
+    case .rule: "rule"
+    case .classification: "classification"
+    case .group: "group of devices"
+    case .draft: "draft"
+    case .fileType: "file type"
+    }
+  }
+
   /// Why a policy decided as it did, for a person.
   static func rule(_ id: String) -> String {
     switch id {
@@ -144,7 +154,11 @@ enum Words {
     case "minimumVersion": "Oldest version"
     case "expiresAt": "Ends on"
     case "expiresIn": "Valid for"
-    case "ownerActions": "What the owner may do"
+    case "ownerActions": "What the person may do"
+    case "warnAfter": "Warn the person after"
+    case "blockAfter": "Refuse everything after"
+    case "servers": "Names of the file servers"
+    case let name where ManagedSettings.Key(rawValue: String(name)) != nil: SettingWords.name(String(name))
     case "id": "Name"
     case let name: name.prefix(1).uppercased() + name.dropFirst()
     }
