@@ -32,9 +32,6 @@ extension Console {
     }
   }
 
-  /// What each form of the settings offers besides.
-  private static let inDraft: KeyValuePairs = ["draft": "Put it into a draft to try it first"]
-
   private func owner(_ tenant: Tenant, _ visit: Visit) -> HTML {
     let form = Form(visit, "/console/settings/owner")
     let settings = tenant.settings
@@ -42,7 +39,10 @@ extension Console {
       Tag.h2(.id("owner")) { "What the person with the device may do" }
       Tag.p { "This is about the person, without any app. Rules that forbid bind the person, too." }
       if visit.may(.changePolicy) {
-        form("Save what the person may do", then: Self.inDraft, match: PolicyServer.tag(settings)) {
+        form(
+          "Save what the person may do", then: ["draft": "Put what the person may do into a draft"],
+          match: PolicyServer.tag(settings)
+        ) {
           SettingFields(form: form).owner(settings)
         }
       } else {
@@ -61,7 +61,10 @@ extension Console {
           + "later it refuses everything until it has reached the server again."
       }
       if visit.may(.changePolicy) {
-        form("Save the times", then: Self.inDraft, match: EntityTag(of: Response.encoded(tenant.grace))) {
+        form(
+          "Save the times", then: ["draft": "Put the times into a draft"],
+          match: EntityTag(of: Response.encoded(tenant.grace))
+        ) {
           SettingFields(form: form).grace(tenant.grace)
         }
       } else {
@@ -77,7 +80,10 @@ extension Console {
       Tag.h2(.id("managed")) { "How devices are set" }
       Tag.p { "The configuration profile of your devices. What is not set here, the person decides." }
       if visit.may(.changePolicy) {
-        form("Save how devices are set", then: Self.inDraft, match: EntityTag(of: Response.encoded(values))) {
+        form(
+          "Save how devices are set", then: ["draft": "Put how devices are set into a draft"],
+          match: EntityTag(of: Response.encoded(values))
+        ) {
           ManagedFields(form: form, values: values).html
         }
       } else {
