@@ -57,6 +57,13 @@ extension SQLiteTransaction {
     ) { _ in true } ?? false
   }
 
+  func hasDoneCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool {
+    try first(
+      "SELECT number FROM command WHERE tenant = ? AND device = ? AND state = 'done' AND kind = ? LIMIT 1",
+      [tenant, device, kind.rawValue]
+    ) { _ in true } ?? false
+  }
+
   func pendingCommands(tenant: String, now: Int64) throws -> [CommandRecord] {
     try all(
       "SELECT * FROM command WHERE tenant = ? AND state = 'pending' AND expires_at >= ? ORDER BY number",

@@ -56,7 +56,7 @@ import Testing
   }
 
   private static func rows(_ page: String) -> [Int64] {
-    page.components(separatedBy: "<th scope=\"row\">").dropFirst().compactMap {
+    page.components(separatedBy: "Number </span>").dropFirst().compactMap {
       Int64($0.prefix { $0.isNumber })
     }
   }
@@ -97,7 +97,7 @@ import Testing
     try await fixture.send(kept + [altered, hostile])
     let page = try await Self.page(fixture.person, path)
     #expect(page.contains("8 decisions are missing: ") && page.contains("1, 5 to 7 and 21 to 24. "))
-    for text in ["<th scope=\"row\">1</th>", "<th scope=\"row\">5 to 7</th>", "<th scope=\"row\">21 to 24</th>"] {
+    for text in ["Number </span>1</th>", "Number </span>5 to 7</th>", "Number </span>21 to 24</th>"] {
       #expect(page.contains(text), "\(text)")
     }
     #expect(page.components(separatedBy: "It does not follow on the decision before it").count == 2)
@@ -199,5 +199,67 @@ import Testing
     #expect(first.contains("\(fixture.path)/orders?before=11"))
     let last = try await Self.page(fixture.person, "\(fixture.path)/orders?before=11")
     #expect(last.contains(orders[9]) && last.contains(orders[0]) && !last.contains(orders[10]))
+  }
+
+  @Test func `a device that was wiped says so, and asks for nothing any more`() async throws {
+    let fixture = try await Self.fixture()
+    let (harness, id) = (fixture.company.harness, fixture.device.enrollment.deviceId)
+    _ = try await fixture.company.make("/v1/devices/\(id)/commands", #"{"kind":"wipe"}"#)
+    let before = try await Self.page(fixture.person, fixture.path)
+    #expect(!before.contains(">Wiped</span>") && before.contains("\(fixture.path)/order\""))
+    #expect(try await Self.page(fixture.person, "/console").contains("A wipe waits for"))
+    let command = try #require(try await CommandRecordTests.orders(fixture.device).first).command
+    let receipt = try CommandRecordTests.receipt(fixture.device, command)
+    let taken = try await harness.send(.post, "/v1/device/receipts", json: receipt)
+    #expect((200...204).contains(taken.status))
+    let after = try await Self.page(fixture.person, fixture.path)
+    #expect(after.contains(">Wiped</span>") && after.contains("It was wiped: nothing of it is left to protect."))
+    for gone in ["order", "wipe", "groups"] { #expect(!after.contains("\"\(fixture.path)/\(gone)\""), "\(gone)") }
+    #expect(try await Self.page(fixture.person, "/console/devices").contains(">Wiped</span>"))
+    let overview = try await Self.page(fixture.person, "/console")
+    #expect(!overview.contains("A wipe waits for") && !overview.contains("is the newest"))
+    #expect(overview.contains("<dt>Wiped</dt>"))
+  }
+
+  @Test func `the audit names what each entry is about, and leads there`() async throws {
+    let fixture = try await Self.fixture()
+    let (company, id) = (fixture.company, fixture.device.enrollment.deviceId)
+    let app = try await company.make("/v1/apps", Company.app("com.acme.writer"))
+    _ = try await company.make("/v1/rules", #"{"id":"r","effect":"forbid","conditions":[]}"#)
+    let draft = try await company.make("/v1/drafts", #"{"note":"For March"}"#)
+    let order = try await company.make("/v1/devices/\(id)/commands", #"{"kind":"lock"}"#)
+    let managed = try await company.harness.send(
+      .put, "/v1/managed-settings", token: company.owner,
+      headers: [.ifMatch: try await company.tag("/v1/managed-settings")], json: #"{"lockAfterMinutes":5}"#)
+    #expect(managed.status == 200)
+    let page = try await Self.page(fixture.person, "/console/audit")
+    for text in [
+      "<a href=\"/console/apps/\(app)\">", "<a href=\"/console/rules/r\">r</a>", "“For March”</a>",
+      "<a href=\"\(fixture.path)/orders/\(order)\">Lock, linux \(id.prefix(8))</a>", ">Revision 2</a>",
+      "set now: lock without use", "<a href=\"/console/drafts/\(draft)\">",
+    ] { #expect(page.contains(text), "\(text)") }
+    // What is gone is named and leads nowhere.
+    let tag = try await company.tag("/v1/rules/r")
+    _ = try await company.harness.send(.delete, "/v1/rules/r", token: company.owner, headers: [.ifMatch: tag])
+    let after = try await Self.page(fixture.person, "/console/audit")
+    #expect(!after.contains("href=\"/console/rules/r\"") && after.contains("Removed a rule"))
+  }
+
+  @Test func `the rest of a list is behind an address that tells nothing`() async throws {
+    let fixture = try await Self.fixture()
+    for number in 0..<101 { _ = try await fixture.company.make("/v1/groups", #"{"id":"g-\#(number)","name":"G"}"#) }
+    let first = try await Self.page(fixture.person, "/console/groups")
+    let start = try #require(first.range(of: "href=\"/console/groups?after=")).upperBound
+    let cursor = String(first[start...].prefix { $0 != "\"" })
+    #expect(cursor.count > 30)
+    // The company has two groups of its own before these.
+    #expect(!first.contains(">g-98<") && first.contains(">g-97<"))
+    let rest = try await Self.page(fixture.person, "/console/groups?after=\(cursor)")
+    #expect(rest.contains(">g-98<") && rest.contains(">g-100<") && !rest.contains(">g-97<"))
+    // It is of this list and of this company.
+    let other = try await Person(try await fixture.company.harness.company("Other"))
+    _ = try await other.company.make("/v1/groups", #"{"id":"own","name":"Own"}"#)
+    #expect(try await Self.page(other, "/console/groups?after=\(cursor)").contains(">own<"))
+    #expect(try await Self.page(fixture.person, "/console/devices?after=\(cursor)").contains(fixture.path))
   }
 }

@@ -160,7 +160,8 @@ import Testing
     #expect(try await company.policy() == before)
     let shown = try await Self.page(person, draft)
     for text in [
-      "Setting of devices, lock after: 7 minutes.", "Setting of devices, length of a passcode: at least 10 characters.",
+      "Setting of devices, lock without use: after 7 minutes.",
+      "Setting of devices, length of a passcode: at least 10 characters.",
       "The person with the device may print.", "A device without news warns after 1 day",
     ] { #expect(shown.contains(text), "\(text)") }
     let publish = try await Self.form(person, draft, "\(draft)/publish")
@@ -227,7 +228,8 @@ import Testing
       #expect(reply.status == 204)
     }
     let first = try await Self.page(person, "/console/devices/\(devices[0].enrollment.deviceId)")
-    for text in ["5 minutes", "only files.example.com", ">Refused</span>", ">Ignored</span>", ">Honoured</span>"] {
+    for text in ["after 5 minutes", "only files.example.com", ">Refused</span>", ">Ignored</span>", ">Honoured</span>"]
+    {
       #expect(first.contains(text), "\(text)")
     }
     let second = try await Self.page(person, "/console/devices/\(devices[1].enrollment.deviceId)")

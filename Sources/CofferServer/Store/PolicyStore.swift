@@ -218,6 +218,8 @@ public protocol CommandTable {
   func pendingCommands(tenant: String, device: String, now: Int64) throws -> [CommandRecord]
   /// Whether the device has been ordered this without an answer, also when the order's time is over by now.
   func hasUnansweredCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool
+  /// Whether the device has signed that it carried out an order of this kind.
+  func hasDoneCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool
   /// Those that wait, of all devices of a company.
   func pendingCommands(tenant: String, now: Int64) throws -> [CommandRecord]
   /// Writes another signed form of a command that exists, and returns its new number.

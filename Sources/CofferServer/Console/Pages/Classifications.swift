@@ -19,11 +19,12 @@ extension Console {
 
   @Sendable private func classificationsPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let labels = try await store.read {
       try $0.resources(.classification, tenant: tenant, after: after, limit: PageRequest.standard + 1)
         .map { (number: $0.number, value: try $0.value.decoded(Classification.self)) }
     }
+    let more = try next(labels, "/console/classifications", visit)
     return ConsolePage("Classifications", in: .classifications) {
       Tag.p {
         "A label on a file that rules can be about, such as secret. What has a label that is not here is refused."
@@ -31,7 +32,9 @@ extension Console {
       Tag.p(.class("caution")) { Words.withoutClassifications }
       Tag.div(.id("live-labels"), .data(.live, "")) {
         if labels.isEmpty {
-          Tag.p(.class("empty")) { "There is none." }
+          Tag.p(.class("empty")) {
+            "There is no classification, and none is needed while rules are the same for all files."
+          }
         } else {
           DataTable.table("Classifications", ["Classification", "Rules call it"]) {
             for label in labels.prefix(PageRequest.standard).map(\.value) {
@@ -43,7 +46,7 @@ extension Console {
           }
         }
       }
-      Paging.next(labels, "/console/classifications?after=")
+      more
       if visit.may(.changePolicy) {
         let form = Form(visit, "/console/classifications")
         Tag.section(.class("panel"), .aria(.labelledby, "add")) {

@@ -125,7 +125,7 @@ extension Console {
     if found.gaps.isEmpty {
       return Tag.p {
         Tag.span(.class("badge approved")) { "Complete" }
-        " Every number from 1 to \(found.newest) is here."
+        found.newest == 1 ? " It has sent one decision." : " Every number from 1 to \(found.newest) is here."
       }
     }
     let count = found.gaps.reduce(0) { $0 + $1.count }
@@ -174,7 +174,7 @@ extension Console {
 
   private func row(_ line: Line, _ found: Found) -> HTML {
     Tag.tr {
-      DataTable.head { "\(line.number)" }
+      DataTable.head("Number") { "\(line.number)" }
       if let record = line.record {
         DataTable.cell("When") { Words.time(record.time) }
         DataTable.cell("Who asked for what") {
@@ -212,7 +212,7 @@ extension Console {
 
   private func gap(_ missing: ClosedRange<Int64>) -> HTML {
     Tag.tr {
-      DataTable.head { DecisionWords.numbers(missing) }
+      DataTable.head("Number") { DecisionWords.numbers(missing) }
       DataTable.cell("When") { "–" }
       DataTable.cell("Who asked for what") { "–" }
       DataTable.cell("Outcome") {

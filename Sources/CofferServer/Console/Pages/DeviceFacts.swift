@@ -12,6 +12,11 @@ struct DeviceFacts {
     let (device, state) = (line.device, line.state)
     return Tag.section(.class("panel"), .aria(.labelledby, "facts")) {
       Tag.h2(.id("facts")) { "State" }
+      if line.isWiped {
+        Tag.p(.class("caution")) {
+          "This device was wiped: it signed that it destroyed the vault’s keys. What stands here is what it said before."
+        }
+      }
       Tag.dl {
         Facts.fact("Policy") {
           line.badge

@@ -19,11 +19,12 @@ extension Console {
 
   @Sendable private func devicesPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let found = try await store.read {
       try DeviceLine.all(tenant, after: after, limit: PageRequest.standard + 1, now: visit.now, in: $0)
     }
     let lines = found.prefix(PageRequest.standard)
+    let more = try next(found.map { (number: $0.number, value: $0) }, "/console/devices", visit)
     return ConsolePage("Devices", in: .devices) {
       Tag.p {
         "Each change of the policy is signed as a new revision, and devices that are connected are told at once. Here is "
@@ -57,9 +58,7 @@ extension Console {
           }
         }
       }
-      if found.count > PageRequest.standard, let last = lines.last {
-        Paging.link("/console/devices?after=", last.number, "Show the next ones")
-      }
+      more
     }
   }
 
@@ -93,6 +92,7 @@ extension Console {
   @Sendable func devicePage(_ visit: Visit) async throws -> ConsolePage {
     let shown = try await shown(visit)
     return ConsolePage(shown.line.name, in: .devices) {
+      jumps(shown.line, visit)
       Tag.div(.id("live-device"), .data(.live, "")) {
         DeviceFacts(line: shown.line, groups: shown.groups, now: visit.now).html
         SettingTreatments.html(shown.line, shown.tenant)
@@ -100,8 +100,25 @@ extension Console {
         orders(shown, visit)
       }
       if visit.may(.manageDevices) {
-        groupForm(shown.line, shown.groups, visit)
-        steps(shown.line, visit)
+        if !shown.line.isWiped {
+          groupForm(shown.line, shown.groups, visit)
+          steps(shown.line, visit)
+        }
+        removal(shown.line, visit)
+      }
+    }
+  }
+
+  /// What people come for is far down on a phone, and a device that is lost is in a hurry.
+  private func jumps(_ line: DeviceLine, _ visit: Visit) -> HTML {
+    var parts: [(Link, String)] = [("#settings", "Settings"), ("#records", "Decisions and log"), ("#orders", "Orders")]
+    if visit.may(.manageDevices) {
+      if !line.isWiped { parts += [("#groups", "Groups"), ("#give", "Give an order"), ("#wipe", "Wipe")] }
+      parts.append(("#removal", "Remove"))
+    }
+    return Tag.nav(.class("jumps"), .aria(.label, "On this page")) {
+      Tag.ul {
+        for (link, name) in parts { Tag.li { Tag.a(.href(link)) { name } } }
       }
     }
   }
@@ -171,12 +188,18 @@ extension Console {
       Tag.p { "For a device that is lost or leaves the company. You are asked once more before anything happens." }
       Tag.p { Tag.a(.class("button danger"), .href("/console/devices/\(id)/wipe")) { "Wipe \(line.name)…" } }
     }
-    let remove = Form(visit, "/console/devices/\(id)/remove")
-    Tag.details(visit.path.hasSuffix("/remove") ? .open : nil) {
+  }
+
+  private func removal(_ line: DeviceLine, _ visit: Visit) -> HTML {
+    let remove = Form(visit, "/console/devices/\(line.device.id)/remove")
+    return Tag.details(.id("removal"), visit.path.hasSuffix("/remove") || line.isWiped ? .open : nil) {
       Tag.summary { "Remove the device from this list" }
       Tag.p {
-        "The device can fetch no policy and no order any more. What is on it stays: it decides by its last policy until "
-          + "its time without news is over. To destroy what is on it, wipe it first."
+        line.isWiped
+          ? "It was wiped: nothing of it is left to protect. Its orders and its receipt are kept, and the audit leads to "
+            + "them."
+          : "The device can fetch no policy and no order any more. What is on it stays: it decides by its last policy until "
+            + "its time without news is over. To destroy what is on it, wipe it first."
       }
       remove("Remove \(line.name)", style: "danger") {
         if line.pending.contains(.wipe) {

@@ -106,9 +106,12 @@ extension Console {
       type.map { "File type .\($0.extension) of a draft" } ?? "Add a file type to a draft", in: .drafts
     ) {
       about(shown)
-      form(type == nil ? "Add the file type to the draft" : "Save the file type in the draft", match: shown.tag) {
-        if let type { form.hidden("type", type.extension) }
-        FileTypeFields.html(form, type)
+      Tag.section(.class("panel"), .aria(.labelledby, "type")) {
+        Tag.h2(.id("type")) { type == nil ? "The file type" : "Change it" }
+        form(type == nil ? "Add the file type to the draft" : "Save the file type in the draft", match: shown.tag) {
+          if let type { form.hidden("type", type.extension) }
+          FileTypeFields.html(form, type)
+        }
       }
       if let type {
         let remove = Form(visit, "/console/drafts/\(shown.draft.id)/file-type/remove")
@@ -137,11 +140,15 @@ extension Console {
     let title = label.map { "Classification \($0.name) of a draft" } ?? "Add a classification to a draft"
     return ConsolePage(title, in: .drafts) {
       about(shown)
-      form(
-        label == nil ? "Add the classification to the draft" : "Save the classification in the draft", match: shown.tag
-      ) {
-        if let label { form.hidden("label", label.id) }
-        ClassificationFields.html(form, label)
+      Tag.section(.class("panel"), .aria(.labelledby, "label")) {
+        Tag.h2(.id("label")) { label == nil ? "The classification" : "Change it" }
+        form(
+          label == nil ? "Add the classification to the draft" : "Save the classification in the draft",
+          match: shown.tag
+        ) {
+          if let label { form.hidden("label", label.id) }
+          ClassificationFields.html(form, label)
+        }
       }
       if let label {
         let remove = Form(visit, "/console/drafts/\(shown.draft.id)/classification/remove")

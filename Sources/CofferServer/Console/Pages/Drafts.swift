@@ -30,7 +30,9 @@ extension Console {
       }
       Tag.div(.id("live-drafts"), .data(.live, "")) {
         if drafts.isEmpty {
-          Tag.p(.class("empty")) { "There is no draft." }
+          Tag.p(.class("empty")) {
+            "There is no draft. Make one below; or change a rule or a setting where it stands, and put that into one."
+          }
         } else {
           DataTable.table("Drafts", ["Draft", "State"]) {
             for draft in drafts {

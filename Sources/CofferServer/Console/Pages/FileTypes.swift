@@ -17,11 +17,12 @@ extension Console {
 
   @Sendable private func fileTypesPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let types = try await store.read {
       try $0.resources(.fileType, tenant: tenant, after: after, limit: PageRequest.standard + 1)
         .map { (number: $0.number, value: try $0.value.decoded(FileType.self)) }
     }
+    let more = try next(types, "/console/file-types", visit)
     return ConsolePage("File types", in: .fileTypes) {
       Tag.p {
         "An app gets a file only when the file is what its name says: a PDF that is called .docx goes nowhere. For the "
@@ -29,7 +30,9 @@ extension Console {
       }
       Tag.div(.id("live-types"), .data(.live, "")) {
         if types.isEmpty {
-          Tag.p(.class("empty")) { "There is none besides the usual ones." }
+          Tag.p(.class("empty")) {
+            "There is none besides the usual ones. Add one below when an app is refused files of a type of its own."
+          }
         } else {
           DataTable.table("File types", ["File type", "Its content is"]) {
             for type in types.prefix(PageRequest.standard).map(\.value) {
@@ -41,7 +44,7 @@ extension Console {
           }
         }
       }
-      Paging.next(types, "/console/file-types?after=")
+      more
       if visit.may(.changePolicy) {
         let form = Form(visit, "/console/file-types")
         Tag.section(.class("panel"), .aria(.labelledby, "add")) {

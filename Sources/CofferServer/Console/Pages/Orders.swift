@@ -66,12 +66,15 @@ extension Console {
 
   func orderTable(_ records: [CommandRecord], _ names: ActorNames, _ visit: Visit) -> HTML {
     if records.isEmpty { return Tag.p(.class("empty")) { "This device was given no order." } }
-    return DataTable.table("Orders", ["Order", "State", "Given", "Answered", "Take back"]) {
-      for record in records { row(record, names, visit) }
+    let isAnyWaiting = visit.may(.manageDevices) && records.contains { OrderWords.isWaiting($0, now: visit.now) }
+    return DataTable.table(
+      "Orders", ["Order", "State", "Given", "Answered"] + (isAnyWaiting ? ["Take back"] : [])
+    ) {
+      for record in records { row(record, names, visit, canTakeBack: isAnyWaiting) }
     }
   }
 
-  private func row(_ record: CommandRecord, _ names: ActorNames, _ visit: Visit) -> HTML {
+  private func row(_ record: CommandRecord, _ names: ActorNames, _ visit: Visit, canTakeBack: Bool) -> HTML {
     let (command, name) = (record.command, Words.command(record.command.kind).name)
     return Tag.tr {
       DataTable.head {
@@ -88,12 +91,14 @@ extension Console {
       DataTable.cell("Answered") {
         if let time = record.answeredAt { Words.time(time) } else { "–" }
       }
-      DataTable.cell("Take back") {
-        if OrderWords.isWaiting(record, now: visit.now) && visit.may(.manageDevices) {
-          let form = Form(visit, "/console/devices/\(command.audience)/orders/\(command.id)/cancel")
-          form("Take back “\(name)”", style: "plain") {}
-        } else {
-          "–"
+      if canTakeBack {
+        DataTable.cell("Take back") {
+          if OrderWords.isWaiting(record, now: visit.now) {
+            let form = Form(visit, "/console/devices/\(command.audience)/orders/\(command.id)/cancel")
+            form("Take back “\(name)”", style: "plain") {}
+          } else {
+            "–"
+          }
         }
       }
     }

@@ -18,7 +18,7 @@ extension Console {
 
   @Sendable private func rulesPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let (rules, names) = try await store.read { transaction in
       (
         try transaction.resources(.rule, tenant: tenant, after: after, limit: PageRequest.standard + 1)
@@ -26,6 +26,7 @@ extension Console {
         try PolicyNames(of: tenant, in: transaction)
       )
     }
+    let more = try next(rules, "/console/rules", visit)
     return ConsolePage("Rules", in: .rules) {
       Tag.p {
         "Nothing is let out unless something allows it: an app’s approval, the settings, or a rule that permits. A rule "
@@ -47,7 +48,7 @@ extension Console {
           }
         }
       }
-      Paging.next(rules, "/console/rules?after=")
+      more
     }
   }
 

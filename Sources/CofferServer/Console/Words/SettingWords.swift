@@ -19,7 +19,7 @@ enum SettingWords {
     case .passcodeRequired: "Passcode"
     case .passcodeMinimumLength: "Length of a passcode"
     case .protectionAtLeast: "Protection of files"
-    case .lockAfterMinutes: "Lock after"
+    case .lockAfterMinutes: "Lock without use"
     case .logLevel: "What the device logs"
     case .allowedServers: "File servers"
     }
@@ -35,7 +35,7 @@ enum SettingWords {
       "The weakest class that a file may have, for what is made or changed from then on. “Complete” files can be read "
         + "while the vault is unlocked, and at no other time."
     case .lockAfterMinutes:
-      "Minutes without use after which a vault locks, from 1 to 525600. The person may choose less. Empty: not set."
+      "After so many minutes, from 1 to 525600. The person may choose less. Empty: not set."
     case .logLevel:
       "How much a device writes into the log that it uploads when you order it to. Names and paths are masked in it."
     case .allowedServers:
@@ -49,7 +49,7 @@ enum SettingWords {
     switch (ManagedSettings.Key(rawValue: name), value) {
     case (.passcodeRequired?, .boolean(let isRequired)): return isRequired ? "required" : "not required"
     case (.passcodeMinimumLength?, .integer(let count)): return "at least \(count) characters"
-    case (.lockAfterMinutes?, .integer(let count)): return count == 1 ? "1 minute" : "\(count) minutes"
+    case (.lockAfterMinutes?, .integer(let count)): return count == 1 ? "after 1 minute" : "after \(count) minutes"
     case (.protectionAtLeast?, .string(let text)):
       guard let level = ProtectionLevel(rawValue: text) else { break }
       return level == .complete ? "complete" : "\(Words.protection(level).lowercased()), or better"

@@ -31,8 +31,8 @@ enum Words {
 
   /// What a device that has said nothing may mean.
   static let notReported =
-    "The device has not said anything of itself. Not every version of the program coffer does, and one that does not "
-    + "carries no order out either."
+    "The device has not said anything of itself, and has carried out no order. It does both while its vault is unlocked "
+    + "there with coffer unlock and this server can be reached."
 
   static let shortName = "Rules name it by this. Letters, digits, dots and hyphens; it cannot be changed."
 
@@ -85,6 +85,19 @@ enum Words {
     case .owner: "Everything, with administrators, tokens and keys."
     case .editor: "Apps, rules, settings and devices."
     case .auditor: "Reads everything but changes nothing."
+    }
+  }
+
+  static func meaning(of permission: Permission) -> String {
+    switch permission {
+    case .readPolicy: "Reads apps, rules, settings, drafts and revisions."
+    case .changePolicy: "Changes them, and approves apps."
+    case .readDevices: "Reads devices, groups, orders, decisions and logs."
+    case .manageDevices: "Makes enrolment codes, gives orders, wipes and removes devices."
+    case .readAudit: "Reads and exports the audit."
+    case .readAccounts: "Reads administrators, invitations and tokens."
+    case .manageAccounts: "Invites, changes and removes them."
+    case .manageKeys: "Changes and delegates keys."
     }
   }
 
