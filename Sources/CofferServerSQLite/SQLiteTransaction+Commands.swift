@@ -35,6 +35,13 @@ extension SQLiteTransaction {
     ) { (number: try $0.integer("number"), value: try Self.command($0)) }
   }
 
+  func commands(tenant: String, device: String, before: Int64, limit: Int) throws -> [Numbered<CommandRecord>] {
+    try all(
+      "SELECT * FROM command WHERE tenant = ? AND device = ? AND position < ? ORDER BY position DESC LIMIT ?",
+      [tenant, device, before, limit]
+    ) { (number: try $0.integer("position"), value: try Self.command($0)) }
+  }
+
   func pendingCommands(tenant: String, device: String, now: Int64) throws -> [CommandRecord] {
     try all(
       """
@@ -46,6 +53,13 @@ extension SQLiteTransaction {
   func hasUnansweredCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool {
     try first(
       "SELECT number FROM command WHERE tenant = ? AND device = ? AND state = 'pending' AND kind = ? LIMIT 1",
+      [tenant, device, kind.rawValue]
+    ) { _ in true } ?? false
+  }
+
+  func hasDoneCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool {
+    try first(
+      "SELECT number FROM command WHERE tenant = ? AND device = ? AND state = 'done' AND kind = ? LIMIT 1",
       [tenant, device, kind.rawValue]
     ) { _ in true } ?? false
   }

@@ -14,10 +14,19 @@ extension SQLiteTransaction {
   func decisions(device: String, after: Int64, limit: Int) throws -> [DeviceDecision] {
     try all(
       "SELECT * FROM device_decision WHERE device = ? AND number > ? ORDER BY number LIMIT ?", [device, after, limit]
-    ) { row in
-      DeviceDecision(
-        number: try row.integer("number"), entry: try row.text("entry"), receivedAt: try row.integer("received_at"))
-    }
+    ) { try Self.decision($0) }
+  }
+
+  func decisions(device: String, before: Int64, limit: Int) throws -> [DeviceDecision] {
+    try all(
+      "SELECT * FROM device_decision WHERE device = ? AND number < ? ORDER BY number DESC LIMIT ?",
+      [device, before, limit]
+    ) { try Self.decision($0) }
+  }
+
+  private static func decision(_ row: StoredRow) throws -> DeviceDecision {
+    DeviceDecision(
+      number: try row.integer("number"), entry: try row.text("entry"), receivedAt: try row.integer("received_at"))
   }
 
   func decisionGaps(device: String) throws -> [ClosedRange<Int64>] {

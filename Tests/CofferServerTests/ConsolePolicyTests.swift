@@ -129,7 +129,7 @@ import Testing
       "App \(app.name): com.acme.writer of ACME, filtered",
       "The person with the device may view, save a copy. Before: view, edit in place, import.",
       "Apps that are only a name may get files, and might not before.", "The signing key: epoch 2, before it 1.",
-      "Managed setting lockAfterMinutes: 5.",
+      "Setting of devices, lock without use: after 5 minutes.",
       "The company’s first policy.", "Classification secret: “Secret”.",
     ] { #expect(list.contains(text), "\(text)") }
 
@@ -279,5 +279,17 @@ import Testing
     #expect(try await company.policy().keyEpoch == 2)
     let page = try await Self.page(try await Person(company, .auditor), "/console/keys")
     #expect(page.contains("Epoch") && !page.contains("<form method=\"post\" action=\"/console/keys"))
+  }
+
+  @Test func `an approval that gives nothing says so`() async throws {
+    let (company, person) = try await Self.company()
+    let id = try await company.make("/v1/apps", Company.app("com.acme.plain"))
+    #expect(try await Self.page(person, "/console/apps/\(id)").contains("devices give this app nothing"))
+    let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/settings")]
+    let settings = try await company.harness.send(
+      .put, "/v1/settings", token: company.owner, headers: headers,
+      json: #"{"ownerActions":[],"allowFilteredTier":true}"#)
+    #expect(settings.status == 200)
+    #expect(!(try await Self.page(person, "/console/apps/\(id)")).contains("devices give this app nothing"))
   }
 }

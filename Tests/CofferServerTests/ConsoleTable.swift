@@ -92,11 +92,16 @@ enum ConsoleTable {
   private static let draft: @Sendable (Fixture) async throws -> String = {
     let rules = #"[{"id":"in-draft","effect":"forbid","conditions":[]}]"#
     let content = """
-      {"rules":\(rules),"classifications":[],"fileTypes":[],"settings":{"ownerActions":[],"allowFilteredTier":false},
-      "grace":{"warnAfter":60,"blockAfter":120}}
+      {"rules":\(rules),"classifications":[{"id":"in-draft","name":"In the draft"}],
+      "fileTypes":[{"extension":"igs","mediaTypes":["model/iges"]}],
+      "settings":{"ownerActions":[],"allowFilteredTier":false},"grace":{"warnAfter":60,"blockAfter":120}}
       """
     return try await $0.company.make("/v1/drafts", #"{"content":\#(content)}"#)
   }
+
+  private static let grace = [
+    ("warnAfter", "1"), ("warnAfterUnit", "hours"), ("blockAfter", "2"), ("blockAfterUnit", "days"),
+  ]
 
   private static func member(isIn: Bool) -> Row {
     Row(scope: "devices:write", success: 303) { fixture in
@@ -153,6 +158,22 @@ enum ConsoleTable {
       "policy:write", of: "/v1/drafts", sending: [("id", "no-print"), ("effect", "forbid")], draft),
     "POST /console/drafts/{id}/rule/remove": one(
       "policy:write", of: "/v1/drafts", sending: [("rule", "in-draft")], draft),
+    "GET /console/drafts/{id}/file-type": page("policy:write", draft),
+    "POST /console/drafts/{id}/file-type": one(
+      "policy:write", of: "/v1/drafts", sending: [("extension", "dwg"), ("mediaTypes", "image/vnd.dwg")], draft),
+    "POST /console/drafts/{id}/file-type/remove": one(
+      "policy:write", of: "/v1/drafts", sending: [("type", "igs")], draft),
+    "GET /console/drafts/{id}/classification": page("policy:write", draft),
+    "POST /console/drafts/{id}/classification": one(
+      "policy:write", of: "/v1/drafts", sending: [("id", "secret"), ("name", "Secret")], draft),
+    "POST /console/drafts/{id}/classification/remove": one(
+      "policy:write", of: "/v1/drafts", sending: [("label", "in-draft")], draft),
+    "GET /console/drafts/{id}/settings": page("policy:write", draft),
+    "POST /console/drafts/{id}/settings/owner": one(
+      "policy:write", of: "/v1/drafts", sending: [("ownerActions", "import")], draft),
+    "POST /console/drafts/{id}/settings/grace": one("policy:write", of: "/v1/drafts", sending: grace, draft),
+    "POST /console/drafts/{id}/settings/managed": one(
+      "policy:write", of: "/v1/drafts", sending: [("lockAfterMinutes", "5")], draft),
     "GET /console/revisions": page("policy:read"),
     "GET /console/revisions/{id}": page("policy:read") { _ in "1" },
     "POST /console/revisions/{id}/restore": Row(scope: "policy:write", success: 303) {
@@ -189,6 +210,20 @@ enum ConsoleTable {
       return Prepared(
         id: id, command: try await fixture.company.make("/v1/devices/\(id)/commands", #"{"kind":"lock"}"#))
     },
+    "GET /console/devices/{id}/orders": page("devices:read", device),
+    "GET /console/devices/{id}/orders/{command}": Row(scope: "devices:read", success: 200) { fixture in
+      let id = fixture.device.enrollment.deviceId
+      return Prepared(
+        id: id, command: try await fixture.company.make("/v1/devices/\(id)/commands", #"{"kind":"lock"}"#))
+    },
+    "GET /console/devices/{id}/decisions": page("devices:read", device),
+    "GET /console/devices/{id}/log": page("devices:read", device),
+    "GET /console/devices/{id}/log/download": page("devices:read") { fixture in
+      let log = try await fixture.company.harness.send(
+        .put, "/v1/device/log", token: try await fixture.device.token(), json: #"{"lines":["one"]}"#)
+      #expect(log.status == 204)
+      return fixture.device.enrollment.deviceId
+    },
     "POST /console/devices/{id}/remove": one("devices:write", device),
     "POST /console/devices/{id}/groups": one("devices:write", of: "/v1/devices", sending: [], device),
 
@@ -209,7 +244,10 @@ enum ConsoleTable {
 
     "GET /console/settings": page("policy:read"),
     "POST /console/settings/owner": matching("policy:write", "/v1/settings", [("ownerActions", "import")]),
-    "POST /console/settings/grace": matching("policy:write", "/v1/grace", [("warnAfter", "1"), ("blockAfter", "2")]),
+    "POST /console/settings/grace": matching("policy:write", "/v1/grace", grace),
+    "POST /console/settings/managed": matching(
+      "policy:write", "/v1/managed-settings", [("lockAfterMinutes", "5"), ("logLevel", "debug")]),
+    "GET /console/settings/devices": page("devices:read"),
     "POST /console/settings/approvals": matching("accounts:write", "/v1/approval-settings", [("twoPeople", "on")]),
 
     "GET /console/audit": page("audit:read"),

@@ -93,8 +93,13 @@ import Testing
       "/console/revisions/4", "/console/file-types", "/console/classifications", "/console/classifications/c",
       "/console/groups", "/console/groups/g", "/console/keys",
       "/console/devices", "/console/devices/\(id)", "/console/devices/\(id)/wipe", "/console/enrolment",
-      "/console/settings", "/console/audit", "/console/people", "/console/account",
+      "/console/settings", "/console/settings/devices", "/console/audit", "/console/people", "/console/account",
     ]
+    let order = try await company.make("/v1/devices/\(id)/commands", #"{"kind":"lock"}"#)
+    pages += ["orders", "orders/\(order)", "decisions", "log"].map { "/console/devices/\(id)/\($0)" }
+    pages += ["settings", "file-type", "classification?label=c"].map { "/console/drafts/\(draft)/\($0)" }
+    pages += ["decisions?outcome=%3Cb%3E&before=%22", "log?through=%3Cb%3E", "orders?before=%3Cb%3E"]
+      .map { "/console/devices/\(id)/\($0)" }
     pages += ["/console/apps?done=%3Cscript%3E", "/console/audit?through=%3Cscript%3E", "/console/apps?after=%22%3E"]
     var isShown = false
     for path in pages {

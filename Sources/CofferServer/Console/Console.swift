@@ -12,17 +12,21 @@ struct Console: Sendable {
 
   /// Everything that the console answers. There is no other place where a page or a form comes from.
   var routes: [ConsoleRoute] {
-    entrance + overview + apps + policyPages + devices + groups + enrolment + audit + people + keys + account + [
-      ConsoleRoute(method: .get, path: "/", access: .redirect("/console")),
-      ConsoleRoute(method: .get, path: RouterPath(Asset.style.path.text), access: .asset(.style)),
-      ConsoleRoute(method: .get, path: RouterPath(Asset.script.path.text), access: .asset(.script)),
-      ConsoleRoute(method: .get, path: "/console/events", access: .other(nil, streamNews)),
-    ]
+    entrance + overview + apps + policyPages + devices + orders + deviceRecords + groups + enrolment + audit + people
+      + keys + account + [
+        ConsoleRoute(method: .get, path: "/", access: .redirect("/console")),
+        ConsoleRoute(method: .get, path: RouterPath(Asset.style.path.text), access: .asset(.style)),
+        ConsoleRoute(method: .get, path: RouterPath(Asset.script.path.text), access: .asset(.script)),
+        ConsoleRoute(method: .get, path: "/console/events", access: .other(nil, streamNews)),
+      ]
   }
 
   private var policyPages: [ConsoleRoute] {
-    rules + simulator + drafts + draftRules + revisions + fileTypes + classifications + settings
+    rules + simulator + drafts + draftRules + draftContents + revisions + fileTypes + classifications + settings
+      + settingReports
   }
+
+  private var deviceRecords: [ConsoleRoute] { deviceDecisions + deviceLogs }
 
   /// Where people reach the server: as its operator said, or as this person does.
   func address(_ visit: Visit) -> String? {

@@ -1,3 +1,4 @@
+internal import CofferPolicy
 internal import Hummingbird
 
 /// Tables that become lists of cards on a phone: each cell says again which column it is of.
@@ -14,7 +15,13 @@ enum DataTable {
     }
   }
 
-  static func head(@HTMLBuilder _ content: () -> HTML) -> HTML { Tag.th(.scope("row"), content: content) }
+  /// - Parameter column: what it is of, where it does not say so itself.
+  static func head(_ column: String? = nil, @HTMLBuilder _ content: () -> HTML) -> HTML {
+    Tag.th(.scope("row")) {
+      if let column { Tag.span(.class("column"), .aria(.hidden, "true")) { "\(column) " } }
+      content()
+    }
+  }
 
   static func cell(_ column: String, @HTMLBuilder _ content: () -> HTML) -> HTML {
     Tag.td {
@@ -36,14 +43,30 @@ enum Facts {
 
 /// The way to the rest of a list.
 enum Paging {
-  /// Nothing when `found` has no more than a page.
-  static func next<Value>(_ found: [Numbered<Value>], _ path: Link) -> HTML? {
-    guard found.count > PageRequest.standard else { return nil }
-    return link(path, found[PageRequest.standard - 1].number, "Show the next ones")
-  }
-
   static func link(_ path: Link, _ number: Int64, _ text: String) -> HTML {
     Tag.p { Tag.a(.href(path.appending(number))) { text } }
+  }
+}
+
+/// Lists in the order of creation. What they are paged by counts over all companies, so that an address has it sealed, as
+/// the API's cursors do.
+extension Console {
+  /// Behind which number the page of a list begins; 0 where the address says nothing that this server wrote.
+  func after(_ visit: Visit) throws -> Int64 {
+    guard let text = visit.values.text("after"), text.utf8.count <= 128, let sealed = Base64URL.decode(text),
+      let bytes = try? server.sealing.open(
+        sealed, tenant: try visit.person().administrator.tenant, use: .cursor, id: visit.path)
+    else { return 0 }
+    return Int64(String(decoding: bytes, as: UTF8.self)) ?? 0
+  }
+
+  /// Nothing when `found` has no more than a page.
+  func next<Value>(_ found: [Numbered<Value>], _ path: Link, _ visit: Visit) throws -> HTML? {
+    guard found.count > PageRequest.standard else { return nil }
+    let number = Array("\(found[PageRequest.standard - 1].number)".utf8)
+    let sealed = try server.sealing.seal(
+      number, tenant: visit.person().administrator.tenant, use: .cursor, id: path.text)
+    return Tag.p { Tag.a(.href(path.asking(["after": Base64URL.encode(sealed)]))) { "Show the next ones" } }
   }
 }
 

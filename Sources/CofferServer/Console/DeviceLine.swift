@@ -7,6 +7,8 @@ struct DeviceLine: Sendable {
   let state: DeviceState
   let desired: Int64
   let pending: [DeviceCommand.Kind]
+  /// Whether the device has signed that it destroyed its keys. It does nothing more then, and has nothing left to report.
+  let isWiped: Bool
   let number: Int64
 
   static func all(
@@ -26,6 +28,7 @@ struct DeviceLine: Sendable {
     self.desired = desired
     state = try transaction.deviceState(tenant: device.tenant, id: device.id) ?? DeviceState()
     pending = try transaction.pendingCommands(tenant: device.tenant, device: device.id, now: now).map(\.command.kind)
+    isWiped = try transaction.hasDoneCommand(.wipe, tenant: device.tenant, device: device.id)
   }
 
   /// Devices have no name but this: what they say they run, and the beginning of their id.
@@ -39,12 +42,14 @@ struct DeviceLine: Sendable {
 
   /// Desired against applied. What was not said is not known.
   var badge: HTML {
+    if isWiped { return Tag.span(.class("badge unknown")) { "Wiped" } }
     guard state.report?.appliedRevision != nil else { return Tag.span(.class("badge unknown")) { "Not known" } }
     return Tag.span(.class("badge \(isCurrent ? "approved" : "requested")")) { isCurrent ? "Up to date" : "Behind" }
   }
 
   /// The same in words, as the end of a sentence.
   var progress: String {
+    if isWiped { return "the device was wiped, and decides nothing any more" }
     guard let applied = state.report?.appliedRevision else { return "the device has not said by which it decides" }
     return applied == desired ? "the device decides by it" : "the device decides by revision \(applied)"
   }

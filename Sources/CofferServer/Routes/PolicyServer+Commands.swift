@@ -48,14 +48,16 @@ extension PolicyServer {
       expiresAt = record.command.notAfter
       answeredAt = record.answeredAt
       receipt = record.receipt
-      reason = record.receipt.flatMap(ReceiptReason.init)?.reason
+      reason = record.receipt.flatMap(ReceiptClaims.init)?.reason
     }
   }
 
-  private struct ReceiptReason: Decodable {
+  /// What a receipt says, which was verified when it came.
+  struct ReceiptClaims: Decodable {
     let reason: String?
+    /// By the device's clock, in seconds since 1970.
+    let time: Int64?
 
-    /// Of a receipt that was verified when it came.
     init?(_ receipt: String) {
       let parts = receipt.split(separator: ".")
       guard parts.count == 3, let payload = Base64URL.decode(parts[1]),

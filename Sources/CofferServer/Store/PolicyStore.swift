@@ -196,6 +196,8 @@ public protocol DecisionTable {
   /// Adds a decision, unless the device has sent one of this number.
   func insert(_ decision: DeviceDecision, device: String) throws
   func decisions(device: String, after: Int64, limit: Int) throws -> [DeviceDecision]
+  /// The newest first: those before the number `before`.
+  func decisions(device: String, before: Int64, limit: Int) throws -> [DeviceDecision]
   /// Runs of numbers that never came, up to the newest that did; at most a hundred.
   func decisionGaps(device: String) throws -> [ClosedRange<Int64>]
   /// The highest number up to which nothing is missing; 0 when the first is.
@@ -210,10 +212,14 @@ public protocol CommandTable {
   func update(_ command: CommandRecord) throws
   func command(tenant: String, id: String) throws -> CommandRecord?
   func commands(tenant: String, device: String, after: Int64, limit: Int) throws -> [Numbered<CommandRecord>]
+  /// The newest first: those before the number `before`, by the count of ``insert(_:)``.
+  func commands(tenant: String, device: String, before: Int64, limit: Int) throws -> [Numbered<CommandRecord>]
   /// Those that wait to be carried out.
   func pendingCommands(tenant: String, device: String, now: Int64) throws -> [CommandRecord]
   /// Whether the device has been ordered this without an answer, also when the order's time is over by now.
   func hasUnansweredCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool
+  /// Whether the device has signed that it carried out an order of this kind.
+  func hasDoneCommand(_ kind: DeviceCommand.Kind, tenant: String, device: String) throws -> Bool
   /// Those that wait, of all devices of a company.
   func pendingCommands(tenant: String, now: Int64) throws -> [CommandRecord]
   /// Writes another signed form of a command that exists, and returns its new number.

@@ -37,6 +37,7 @@ struct Attribute: Sendable {
   static let selected = Attribute("selected", nil)
   static let open = Attribute("open", nil)
   static func scope(_ value: String) -> Attribute { Attribute("scope", value) }
+  static func start(_ value: Int) -> Attribute { Attribute("start", "\(value)") }
   static func tabIndex(_ value: Int) -> Attribute { Attribute("tabindex", "\(value)") }
   static func dateTime(_ value: String) -> Attribute { Attribute("datetime", value) }
   static func role(_ value: String) -> Attribute { Attribute("role", value) }

@@ -17,20 +17,21 @@ extension Console {
 
   @Sendable private func appsPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let (apps, company) = try await store.read { transaction in
       (
         try transaction.appRecords(tenant: tenant, after: after, limit: PageRequest.standard + 1),
         try transaction.tenant(id: tenant)
       )
     }
+    let more = try next(apps, "/console/apps", visit)
     return ConsolePage("Apps", in: .apps) {
       Tag.p {
         "An app gets files of your company only when it is approved: for these file types, and for these actions. "
           + "Everything else is refused."
       }
       Tag.div(.id("live-apps"), .data(.live, "")) { list(apps.prefix(PageRequest.standard).map(\.value)) }
-      Paging.next(apps, "/console/apps?after=")
+      more
       if visit.may(.changePolicy) {
         Tag.section(.class("panel"), .id("request"), .aria(.labelledby, "request-title")) {
           Tag.h2(.id("request-title")) { "Request an app" }
@@ -74,22 +75,26 @@ extension Console {
 
   @Sendable private func appPage(_ visit: Visit) async throws -> ConsolePage {
     let (id, tenant) = (try visit.call.id(), try visit.person().administrator.tenant)
-    let (app, names) = try await store.read { transaction in
+    let (app, names, allowsFiltered) = try await store.read { transaction in
       let app = try server.found(transaction.appRecord(tenant: tenant, id: id))
       let actors =
         app.details.approvers.map(\.actor) + [app.details.requester, app.details.revokedBy].compactMap(\.self)
-      return (app, try ActorNames(actors, tenant: tenant, in: transaction))
+      return (
+        app, try ActorNames(actors, tenant: tenant, in: transaction),
+        try transaction.tenant(id: tenant)?.settings.allowFilteredTier == true
+      )
     }
     return ConsolePage(app.approval.name, in: .apps) {
-      Tag.div(.id("live-app"), .data(.live, "")) { facts(app, names) }
+      Tag.div(.id("live-app"), .data(.live, "")) { facts(app, names, allowsFiltered: allowsFiltered) }
       if visit.may(.changePolicy) { steps(app, visit) }
     }
   }
 
-  private func facts(_ app: AppRecord, _ names: ActorNames) -> HTML {
+  private func facts(_ app: AppRecord, _ names: ActorNames, allowsFiltered: Bool) -> HTML {
     let (approval, tier) = (app.approval, Words.tier(app.approval.tier))
     return Tag.section(.class("panel"), .aria(.labelledby, "facts")) {
       Tag.h2(.id("facts")) { "The approval" }
+      if app.state != .revoked { caution(app.approval, allowsFiltered: allowsFiltered) }
       Tag.dl {
         Facts.fact("State") {
           badge(app)
@@ -112,7 +117,13 @@ extension Console {
           Tag.strong { tier.name }
           ". \(tier.meaning)"
         }
-        Facts.fact("May") { Words.actions(approval.actions) }
+        Facts.fact("May") {
+          Words.actions(approval.actions)
+          if app.state == .approved {
+            ". "
+            Tag.a(.href(question(app))) { "Ask the simulator about it" }
+          }
+        }
         Facts.fact("File types") { fileTypes(approval) }
         if let version = app.details.minimumVersion { Facts.fact("Oldest version") { version } }
         if let platform = app.details.platform { Facts.fact("Platform") { platform } }
@@ -139,6 +150,31 @@ extension Console {
         }
       }
     }
+  }
+
+  /// Why an approved app may get nothing all the same.
+  private func caution(_ approval: AppApproval, allowsFiltered: Bool) -> HTML? {
+    switch approval.tier {
+    case .filtered where !allowsFiltered:
+      Tag.p(.class("caution")) {
+        "Also when it is approved, devices give this app nothing: without a team key it is only a name, and the "
+        Tag.a(.href("/console/settings")) { "settings" }
+        " do not let such apps have files. Change the approval and add the team key."
+      }
+    case .enforced:
+      Tag.p(.class("caution")) {
+        "Also when it is approved, devices give this app nothing: no device can hold an app so tightly yet. Change the "
+          + "approval to the tier Mediated."
+      }
+    case .filtered, .mediated: nil
+    }
+  }
+
+  /// Such as what an approval lets the app do first.
+  private func question(_ app: AppRecord) -> Link {
+    ("/console/simulator" as Link).asking([
+      "app": app.approval.id, "action": app.approval.actions.first?.rawValue, "type": app.approval.extensions.first,
+    ])
   }
 
   @HTMLBuilder private func steps(_ app: AppRecord, _ visit: Visit) -> HTML {

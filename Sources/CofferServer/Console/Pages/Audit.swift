@@ -14,13 +14,16 @@ extension Console {
 
   @Sendable private func auditPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let (entries, names) = try await store.read { transaction in
+    let (lines, names) = try await store.read { transaction in
       let last = try transaction.lastAuditRecord(tenant: tenant)?.number ?? 0
       let end = min(max(visit.values.text("through").flatMap { Int64($0) } ?? last, 0), last)
       let start = max(0, end - Self.entriesOnPage)
       let entries = try transaction.auditRecords(tenant: tenant, after: start, limit: Int(end - start))
         .compactMap { try? JSONDecoder().decode(AuditEntry.self, from: Data($0.entry)) }
-      return (Array(entries.reversed()), try ActorNames(entries.map(\.actor), tenant: tenant, in: transaction))
+      return (
+        try entries.reversed().map { (entry: $0, subject: try AuditSubject($0, tenant: tenant, in: transaction)) },
+        try ActorNames(entries.map(\.actor), tenant: tenant, in: transaction)
+      )
     }
     return ConsolePage("Audit", in: .audit) {
       Tag.p {
@@ -37,29 +40,27 @@ extension Console {
       }
       Tag.div(.id("live-audit"), .data(.live, "")) {
         DataTable.table("Entries", ["Number", "When", "Who", "What", "About"]) {
-          for entry in entries { row(entry, names) }
+          for line in lines { row(line.entry, line.subject, names) }
         }
       }
-      if let first = entries.last?.number, first > 1 {
+      if let first = lines.last?.entry.number, first > 1 {
         Paging.link("/console/audit?through=", first - 1, "Show older entries")
       }
     }
   }
 
-  private func row(_ entry: AuditEntry, _ names: ActorNames) -> HTML {
-    // The sentence has the kind of what was added, changed or removed.
-    let isSaid = { (key: String) in key == "kind" && entry.action.hasPrefix("resource.") }
-    let details = entry.details.sorted { $0.key < $1.key }.filter { $0.key != "digest" && !isSaid($0.key) }
-      .map { "\($0.key): \($0.value.isEmpty ? "none" : $0.value)" }.joined(separator: "; ")
-    return Tag.tr {
-      DataTable.head { "\(entry.number)" }
+  private func row(_ entry: AuditEntry, _ subject: AuditSubject, _ names: ActorNames) -> HTML {
+    Tag.tr {
+      DataTable.head("Number") { "\(entry.number)" }
       DataTable.cell("When") { Words.time(entry.time) }
       DataTable.cell("Who") { names.name(entry.actor) }
       DataTable.cell("What") { AuditWords.sentence(entry) }
       DataTable.cell("About") {
-        if let subject = entry.subject { Tag.code { subject.count > 36 ? "\(subject.prefix(36))…" : subject } }
-        if !details.isEmpty { Tag.span(.class("under")) { details } }
-        if entry.subject == nil && details.isEmpty { "–" }
+        if let name = subject.name {
+          if let link = subject.link { Tag.a(.href(link)) { name } } else { name }
+        }
+        if !subject.details.isEmpty { Tag.span(.class("under")) { subject.details.joined(separator: "; ") } }
+        if subject.name == nil && subject.details.isEmpty { "–" }
       }
     }
   }
@@ -72,23 +73,13 @@ extension Console {
 /// The audit's actions in plain words.
 enum AuditWords {
   static func sentence(_ entry: AuditEntry) -> String {
-    let kind = entry.details["kind"].flatMap(ResourceKind.init(rawValue:)).map(name)
+    let kind = entry.details["kind"].flatMap(ResourceKind.init(rawValue:)).map { "a \(Words.kind($0))" }
     switch (AuditAction(rawValue: entry.action), kind) {
     case (.resourceCreated?, let kind?): return "Added \(kind)"
     case (.resourceChanged?, let kind?): return "Changed \(kind)"
     case (.resourceRemoved?, let kind?): return "Removed \(kind)"
     case (let action?, _): return sentence(action)
     case (nil, _): return entry.action
-    }
-  }
-
-  private static func name(_ kind: ResourceKind) -> String {
-    switch kind {
-    case .rule: "a rule"
-    case .classification: "a classification"
-    case .group: "a group of devices"
-    case .draft: "a draft"
-    case .fileType: "a file type"
     }
   }
 

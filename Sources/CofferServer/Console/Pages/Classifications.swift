@@ -19,11 +19,12 @@ extension Console {
 
   @Sendable private func classificationsPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let labels = try await store.read {
       try $0.resources(.classification, tenant: tenant, after: after, limit: PageRequest.standard + 1)
         .map { (number: $0.number, value: try $0.value.decoded(Classification.self)) }
     }
+    let more = try next(labels, "/console/classifications", visit)
     return ConsolePage("Classifications", in: .classifications) {
       Tag.p {
         "A label on a file that rules can be about, such as secret. What has a label that is not here is refused."
@@ -31,7 +32,9 @@ extension Console {
       Tag.p(.class("caution")) { Words.withoutClassifications }
       Tag.div(.id("live-labels"), .data(.live, "")) {
         if labels.isEmpty {
-          Tag.p(.class("empty")) { "There is none." }
+          Tag.p(.class("empty")) {
+            "There is no classification, and none is needed while rules are the same for all files."
+          }
         } else {
           DataTable.table("Classifications", ["Classification", "Rules call it"]) {
             for label in labels.prefix(PageRequest.standard).map(\.value) {
@@ -43,14 +46,13 @@ extension Console {
           }
         }
       }
-      Paging.next(labels, "/console/classifications?after=")
+      more
       if visit.may(.changePolicy) {
         let form = Form(visit, "/console/classifications")
         Tag.section(.class("panel"), .aria(.labelledby, "add")) {
           Tag.h2(.id("add")) { "Add a classification" }
-          form("Add the classification") {
-            form.text("What people call it", "name", hint: "Such as Secret.")
-            form.text("Short name", "id", hint: Words.shortName)
+          form("Add the classification", then: ["draft": "Put it into a draft to try it first"]) {
+            ClassificationFields.html(form, nil)
           }
         }
       }
@@ -76,14 +78,17 @@ extension Console {
         let form = Form(visit, "/console/classifications/\(id)/change")
         Tag.section(.class("panel"), .aria(.labelledby, "change")) {
           Tag.h2(.id("change")) { "Change it" }
-          form("Save the name", match: tag) { form.text("What people call it", "name", label.name) }
+          form("Save the name", then: ["draft": "Put the change into a draft to try it first"], match: tag) {
+            ClassificationFields.html(form, label)
+          }
         }
         Tag.section(.class("panel"), .aria(.labelledby, "remove")) {
           Tag.h2(.id("remove")) { "Remove it" }
           if rules.isEmpty {
             Tag.p { "Files that carry it are refused then: devices refuse what has a label that they do not know." }
             Form(visit, "/console/classifications/\(id)/remove")(
-              "Remove the classification", match: tag, style: "danger"
+              "Remove the classification", then: ["draft": "Remove it in a draft to try that first"], match: tag,
+              style: "danger"
             ) {}
           } else {
             Tag.p { "It can be removed when no rule is about it." }
@@ -93,25 +98,50 @@ extension Console {
     }
   }
 
-  private static func classification(_ id: String, _ visit: Visit) -> JSONValue {
-    .object(["id": .string(id), "name": .string(visit.values.text("name") ?? "")])
-  }
-
   @Sendable private func addClassification(_ visit: Visit) async throws -> Outcome {
-    let body = Self.classification(visit.values.text("id") ?? "", visit)
-    _ = try await classificationRoutes.make(visit.asking(body), visit.caller())
+    let label = ClassificationFields.value(nil, visit)
+    if visit.isForDraft {
+      return try await prepare("Classification \(label.id)", visit) {
+        try $0.put(label, in: \.classifications, inPlaceOf: nil)
+      }
+    }
+    _ = try await classificationRoutes.make(visit.asking(JSONValue(encoding: label)), visit.caller())
     return .see("/console/classifications", .policyChanged)
   }
 
   @Sendable private func changeClassification(_ visit: Visit) async throws -> Outcome {
-    let body = Self.classification(try visit.call.name(), visit)
-    _ = try await classificationRoutes.replace(visit.asking(body), visit.caller())
+    let id = try visit.call.name()
+    let label = ClassificationFields.value(id, visit)
+    if visit.isForDraft {
+      return try await prepare("Classification \(id)", visit) {
+        try $0.put(label, in: \.classifications, inPlaceOf: id)
+      }
+    }
+    _ = try await classificationRoutes.replace(visit.asking(JSONValue(encoding: label)), visit.caller())
     return .see("/console/classifications", .policyChanged)
   }
 
   @Sendable private func removeClassification(_ visit: Visit) async throws -> Outcome {
+    if visit.isForDraft {
+      let id = try visit.call.name()
+      return try await prepare("Classification \(id)", visit) { try $0.removeClassification(id) }
+    }
     _ = try await classificationRoutes.remove(visit.asking(), visit.caller())
     return .see("/console/classifications", .policyChanged)
+  }
+}
+
+/// What a form says of a classification.
+enum ClassificationFields {
+  /// - Parameter label: nil for a new one.
+  @HTMLBuilder static func html(_ form: Form, _ label: Classification?) -> HTML {
+    form.text("What people call it", "name", label?.name ?? "", hint: label == nil ? "Such as Secret." : nil)
+    if label == nil { form.text("Short name", "id", hint: Words.shortName) }
+  }
+
+  /// - Parameter id: nil for a new one, whose form says it.
+  static func value(_ id: String?, _ visit: Visit) -> Classification {
+    Classification(id: id ?? visit.values.text("id") ?? "", name: visit.values.text("name") ?? "")
   }
 }
 

@@ -19,11 +19,12 @@ extension Console {
 
   @Sendable private func devicesPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let found = try await store.read {
       try DeviceLine.all(tenant, after: after, limit: PageRequest.standard + 1, now: visit.now, in: $0)
     }
     let lines = found.prefix(PageRequest.standard)
+    let more = try next(found.map { (number: $0.number, value: $0) }, "/console/devices", visit)
     return ConsolePage("Devices", in: .devices) {
       Tag.p {
         "Each change of the policy is signed as a new revision, and devices that are connected are told at once. Here is "
@@ -57,17 +58,19 @@ extension Console {
           }
         }
       }
-      if found.count > PageRequest.standard, let last = lines.last {
-        Paging.link("/console/devices?after=", last.number, "Show the next ones")
-      }
+      more
     }
   }
 
   private struct Shown: Sendable {
     let line: DeviceLine
-    let commands: [CommandRecord]
-    let names: ActorNames
+    let tenant: Tenant
+    let orders: OrderLines
     let groups: [DeviceGroup]
+    let log: DeviceLog?
+    /// The newest decision that the device has sent; 0 when there is none.
+    let decided: Int64
+    let hasGaps: Bool
   }
 
   private func shown(_ visit: Visit) async throws -> Shown {
@@ -75,65 +78,89 @@ extension Console {
     return try await store.read { transaction in
       let device = try server.found(transaction.device(tenant: tenant, id: id))
       let desired = try transaction.currentRevision(tenant: tenant)?.number ?? 0
-      let commands = try transaction.commands(tenant: tenant, device: id, after: 0, limit: 500).map(\.value)
       return Shown(
         line: try DeviceLine(device, desired: desired, now: visit.now, in: transaction),
-        commands: commands.suffix(50).reversed(),
-        names: try ActorNames(commands.map(\.createdBy), tenant: tenant, in: transaction),
-        groups: try transaction.resources(.group, tenant: tenant).map { try $0.decoded(DeviceGroup.self) })
+        tenant: try server.found(transaction.tenant(id: tenant)),
+        orders: try OrderLines(id, tenant: tenant, limit: Self.ordersShown + 1, in: transaction),
+        groups: try transaction.resources(.group, tenant: tenant).map { try $0.decoded(DeviceGroup.self) },
+        log: try transaction.deviceLog(device: id),
+        decided: try transaction.decisions(device: id, before: .max, limit: 1).first?.number ?? 0,
+        hasGaps: try !transaction.decisionGaps(device: id).isEmpty)
     }
   }
 
   @Sendable func devicePage(_ visit: Visit) async throws -> ConsolePage {
     let shown = try await shown(visit)
     return ConsolePage(shown.line.name, in: .devices) {
+      jumps(shown.line, visit)
       Tag.div(.id("live-device"), .data(.live, "")) {
-        DeviceFacts(line: shown.line, now: visit.now).html
+        DeviceFacts(line: shown.line, groups: shown.groups, now: visit.now).html
+        SettingTreatments.html(shown.line, shown.tenant)
+        records(shown, visit)
         orders(shown, visit)
       }
       if visit.may(.manageDevices) {
-        groupForm(shown.line, shown.groups, visit)
-        steps(shown.line, visit)
+        if !shown.line.isWiped {
+          groupForm(shown.line, shown.groups, visit)
+          steps(shown.line, visit)
+        }
+        removal(shown.line, visit)
       }
     }
   }
+
+  /// What people come for is far down on a phone, and a device that is lost is in a hurry.
+  private func jumps(_ line: DeviceLine, _ visit: Visit) -> HTML {
+    var parts: [(Link, String)] = [("#settings", "Settings"), ("#records", "Decisions and log"), ("#orders", "Orders")]
+    if visit.may(.manageDevices) {
+      if !line.isWiped { parts += [("#groups", "Groups"), ("#give", "Give an order"), ("#wipe", "Wipe")] }
+      parts.append(("#removal", "Remove"))
+    }
+    return Tag.nav(.class("jumps"), .aria(.label, "On this page")) {
+      Tag.ul {
+        for (link, name) in parts { Tag.li { Tag.a(.href(link)) { name } } }
+      }
+    }
+  }
+
+  /// What the device uploaded.
+  private func records(_ shown: Shown, _ visit: Visit) -> HTML {
+    let id = shown.line.device.id
+    return Tag.section(.class("panel"), .aria(.labelledby, "records")) {
+      Tag.h2(.id("records")) { "What the device uploaded" }
+      Tag.dl {
+        Facts.fact("Decisions") {
+          if shown.decided == 0 {
+            "None so far"
+          } else {
+            Tag.a(.href("/console/devices/\(id)/decisions")) { "See what it decided" }
+            ", up to number \(shown.decided) "
+            Tag.span(.class("badge \(shown.hasGaps ? "requested" : "approved")")) {
+              shown.hasGaps ? "Some are missing" : "Complete"
+            }
+          }
+        }
+        Facts.fact("Log") {
+          if let log = shown.log {
+            Tag.a(.href("/console/devices/\(id)/log")) { "See the log" }
+            ", uploaded \(Words.ago(log.receivedAt, now: visit.now))"
+          } else {
+            Tag.a(.href("/console/devices/\(id)/log")) { "None so far: order the device to upload it" }
+          }
+        }
+      }
+    }
+  }
+
+  /// Orders on the page of a device; all are on a page of their own.
+  private static let ordersShown = 10
 
   private func orders(_ shown: Shown, _ visit: Visit) -> HTML {
     Tag.section(.class("panel"), .aria(.labelledby, "orders")) {
       Tag.h2(.id("orders")) { "Orders" }
-      if shown.commands.isEmpty {
-        Tag.p(.class("empty")) { "This device was given no order." }
-      } else {
-        DataTable.table("Orders", ["Order", "State", "Given by", "Given", "Take back"]) {
-          for record in shown.commands { row(record, shown, visit) }
-        }
-      }
-    }
-  }
-
-  private func row(_ record: CommandRecord, _ shown: Shown, _ visit: Visit) -> HTML {
-    let (command, name) = (record.command, Words.command(record.command.kind).name)
-    let isOver = record.state == .pending && visit.now > command.notAfter
-    return Tag.tr {
-      DataTable.head { name }
-      DataTable.cell("State") {
-        switch record.state {
-        case .pending: isOver ? "Its time was over before the device came" : "Waits for the device"
-        case .done: "Done, says the device’s signed receipt"
-        case .failed: "The device could not"
-        case .refused: "The device refused"
-        case .cancelled: "Taken back"
-        }
-      }
-      DataTable.cell("Given by") { shown.names.name(record.createdBy) }
-      DataTable.cell("Given") { Words.time(command.issuedAt) }
-      DataTable.cell("Take back") {
-        if record.state == .pending && !isOver && visit.may(.manageDevices) {
-          let form = Form(visit, "/console/devices/\(command.audience)/orders/\(command.id)/cancel")
-          form("Take back “\(name)”", style: "plain") {}
-        } else {
-          "–"
-        }
+      orderTable(shown.orders.records.prefix(Self.ordersShown).map(\.value), shown.orders.names, visit)
+      if shown.orders.records.count > Self.ordersShown {
+        Tag.p { Tag.a(.href("/console/devices/\(shown.line.device.id)/orders")) { "All orders to this device" } }
       }
     }
   }
@@ -161,12 +188,18 @@ extension Console {
       Tag.p { "For a device that is lost or leaves the company. You are asked once more before anything happens." }
       Tag.p { Tag.a(.class("button danger"), .href("/console/devices/\(id)/wipe")) { "Wipe \(line.name)…" } }
     }
-    let remove = Form(visit, "/console/devices/\(id)/remove")
-    Tag.details(visit.path.hasSuffix("/remove") ? .open : nil) {
+  }
+
+  private func removal(_ line: DeviceLine, _ visit: Visit) -> HTML {
+    let remove = Form(visit, "/console/devices/\(line.device.id)/remove")
+    return Tag.details(.id("removal"), visit.path.hasSuffix("/remove") || line.isWiped ? .open : nil) {
       Tag.summary { "Remove the device from this list" }
       Tag.p {
-        "The device can fetch no policy and no order any more. What is on it stays: it decides by its last policy until "
-          + "its time without news is over. To destroy what is on it, wipe it first."
+        line.isWiped
+          ? "It was wiped: nothing of it is left to protect. Its orders and its receipt are kept, and the audit leads to "
+            + "them."
+          : "The device can fetch no policy and no order any more. What is on it stays: it decides by its last policy until "
+            + "its time without news is over. To destroy what is on it, wipe it first."
       }
       remove("Remove \(line.name)", style: "danger") {
         if line.pending.contains(.wipe) {

@@ -53,16 +53,16 @@ extension Console {
 
   @Sendable private func saveDraftRule(_ visit: Visit) async throws -> Outcome {
     let rule = try visit.asking(RuleForm.body(visit)).json(Rule.self)
-    return try await change(visit) { try $0.put(rule, inPlaceOf: visit.values.text("rule")) }
+    return try await changeDraft(visit) { try $0.put(rule, in: \.rules, inPlaceOf: visit.values.text("rule")) }
   }
 
   @Sendable private func removeDraftRule(_ visit: Visit) async throws -> Outcome {
     guard let id = visit.values.text("rule") else { throw HTTPProblem.notFound }
-    return try await change(visit) { try $0.put(nil, inPlaceOf: id) }
+    return try await changeDraft(visit) { try $0.put(nil, in: \.rules, inPlaceOf: id) }
   }
 
   /// The form's tag is that of the draft whose content is changed here: the API refuses when it is another by now.
-  private func change(_ visit: Visit, _ body: (inout PolicyContent) throws -> Void) async throws -> Outcome {
+  func changeDraft(_ visit: Visit, _ body: (inout PolicyContent) throws -> Void) async throws -> Outcome {
     var draft = try await shownDraft(visit).draft
     try body(&draft.content)
     let content: JSONValue = .object(["content": try JSONValue(encoding: draft.content)])

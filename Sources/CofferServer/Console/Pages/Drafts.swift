@@ -30,7 +30,9 @@ extension Console {
       }
       Tag.div(.id("live-drafts"), .data(.live, "")) {
         if drafts.isEmpty {
-          Tag.p(.class("empty")) { "There is no draft." }
+          Tag.p(.class("empty")) {
+            "There is no draft. Make one below; or change a rule or a setting where it stands, and put that into one."
+          }
         } else {
           DataTable.table("Drafts", ["Draft", "State"]) {
             for draft in drafts {
@@ -90,7 +92,7 @@ extension Console {
     return ConsolePage("Draft: \(draft.title)", in: .drafts) {
       Tag.section(.class("panel"), .aria(.labelledby, "differences")) {
         Tag.h2(.id("differences")) { "What publishing it would change" }
-        difference.html(nothing: "Nothing: it says what is in force. Change its rules below.")
+        difference.html(nothing: "Nothing: it says what is in force. Change below what is to be otherwise.")
         Tag.p {
           Tag.a(.href(("/console/simulator" as Link).asking(["by": "draft-\(id)"]))) {
             "Ask what it would decide, beside what is decided now"
@@ -98,23 +100,7 @@ extension Console {
         }
       }
       if visit.may(.changePolicy) && !difference.lines.isEmpty { publishing(shown, visit) }
-      Tag.section(.class("panel"), .aria(.labelledby, "rules")) {
-        Tag.h2(.id("rules")) { "Its rules" }
-        if draft.content.rules.isEmpty {
-          Tag.p(.class("empty")) { "It has no rule." }
-        } else {
-          RuleTable(names: shown.names, caption: "Rules of the draft").html(draft.content.rules) { rule in
-            visit.may(.changePolicy) ? ("/console/drafts/\(id)/rule" as Link).asking(["rule": rule.id]) : nil
-          }
-        }
-        if visit.may(.changePolicy) {
-          Tag.p { Tag.a(.class("button plain"), .href("/console/drafts/\(id)/rule")) { "Add a rule to the draft" } }
-        }
-        Tag.p(.class("hint")) {
-          "A draft has file types, classifications and settings, too; here its rules can be changed, and the rest by the "
-            + "API. Approvals of apps are in no draft: they go on as they are."
-        }
-      }
+      draftContent(shown, visit)
       if visit.may(.changePolicy) { keeping(shown, visit) }
     }
   }
@@ -167,11 +153,13 @@ extension Console {
     return (try await answer.decoded(PolicyDraft.self), answer.headers[.eTag])
   }
 
-  /// Puts a change of one rule into a new draft: another rule in place of the one of this id, a new one, or none.
-  func prepareRule(_ rule: Rule?, in id: String?, _ visit: Visit) async throws -> Outcome {
-    var (draft, tag) = try await newDraft("Rule \(rule?.id ?? id ?? "")", visit)
+  /// Puts a change of what is in force into a new draft.
+  func prepare(
+    _ note: String, _ visit: Visit, _ change: (inout PolicyContent) throws -> Void
+  ) async throws -> Outcome {
+    var (draft, tag) = try await newDraft(note, visit)
     do {
-      try draft.content.put(rule, inPlaceOf: id)
+      try change(&draft.content)
       let body: JSONValue = .object(["content": try JSONValue(encoding: draft.content)])
       tag = try await server.changeDraft(visit.asking(body, id: draft.id, match: tag), visit.caller()).headers[.eTag]
     } catch {
@@ -213,18 +201,30 @@ extension PolicyDraft {
 }
 
 extension PolicyContent {
-  /// Puts a rule where the one of this id is, or at the end; without a rule, takes that one away.
-  mutating func put(_ rule: Rule?, inPlaceOf id: String?) throws {
-    let index = id.flatMap { id in rules.firstIndex { $0.id == id } }
-    if id != nil && index == nil { throw HTTPProblem.notFound }
-    if let rule, rule.id != id, rules.contains(where: { $0.id == rule.id }) {
-      throw HTTPProblem.invalid("id", "is the name of another rule")
+  /// Puts a rule, a label or a file type where the one of this name is, or at the end; without one, takes that one away.
+  mutating func put<Resource: NamedResource>(
+    _ resource: Resource?, in list: WritableKeyPath<PolicyContent, [Resource]>, inPlaceOf name: String?
+  ) throws {
+    let index = name.flatMap { name in self[keyPath: list].firstIndex { $0.resourceName == name } }
+    if name != nil && index == nil { throw HTTPProblem.notFound }
+    if let resource {
+      try resource.check()
+      let isTaken = self[keyPath: list].contains { $0.resourceName == resource.resourceName }
+      guard resource.resourceName == name || !isTaken else {
+        let field = Resource.kind == .fileType ? "extension" : "id"
+        throw HTTPProblem.invalid(field, "is the name of another \(Words.kind(Resource.kind))")
+      }
     }
-    switch (rule, index) {
-    case (let rule?, let index?): rules[index] = rule
-    case (let rule?, nil): rules.append(rule)
-    case (nil, let index?): rules.remove(at: index)
+    switch (resource, index) {
+    case (let resource?, let index?): self[keyPath: list][index] = resource
+    case (let resource?, nil): self[keyPath: list].append(resource)
+    case (nil, let index?): self[keyPath: list].remove(at: index)
     case (nil, nil): break
     }
   }
+}
+
+extension Visit {
+  /// Whether the form's other button was pressed: what it says is to be tried first.
+  var isForDraft: Bool { values.exact("then") == "draft" }
 }

@@ -81,11 +81,13 @@ extension Console {
           Tag.p { "The code, as text:" }
           SecretText.html(made.code)
           Tag.p {
-            "On the device, the first of these makes a vault, if there is none yet, and the second joins with it:"
+            "On the device, the first of these makes a vault, if there is none yet. The second joins your company with "
+              + "it. The third unlocks it and keeps it connected, so that changes and orders reach it at once:"
           }
           Tag.ol {
             Tag.li { Tag.code { "coffer init" } }
             Tag.li { Tag.code { "coffer enroll \(address(visit) ?? "SERVER") \(made.code)" } }
+            Tag.li { Tag.code { "coffer unlock" } }
           }
           Tag.p {
             "It works once, until "
@@ -93,7 +95,10 @@ extension Console {
             ". Whoever has it can make one device a device of your company. When you leave this page it is gone; if it "
               + "got lost, withdraw it and make another."
           }
-          Tag.p { Tag.a(.class("button"), .href("/console/enrolment")) { "I have handed it on" } }
+          Tag.p(.class("buttons")) {
+            Tag.a(.class("button"), .href("/console/enrolment")) { "I have handed it on" }
+            Tag.a(.class("button plain"), .href("/console/devices")) { "Wait for the device to appear" }
+          }
         }
       })
   }

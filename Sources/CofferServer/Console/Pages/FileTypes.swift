@@ -17,11 +17,12 @@ extension Console {
 
   @Sendable private func fileTypesPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let types = try await store.read {
       try $0.resources(.fileType, tenant: tenant, after: after, limit: PageRequest.standard + 1)
         .map { (number: $0.number, value: try $0.value.decoded(FileType.self)) }
     }
+    let more = try next(types, "/console/file-types", visit)
     return ConsolePage("File types", in: .fileTypes) {
       Tag.p {
         "An app gets a file only when the file is what its name says: a PDF that is called .docx goes nowhere. For the "
@@ -29,7 +30,9 @@ extension Console {
       }
       Tag.div(.id("live-types"), .data(.live, "")) {
         if types.isEmpty {
-          Tag.p(.class("empty")) { "There is none besides the usual ones." }
+          Tag.p(.class("empty")) {
+            "There is none besides the usual ones. Add one below when an app is refused files of a type of its own."
+          }
         } else {
           DataTable.table("File types", ["File type", "Its content is"]) {
             for type in types.prefix(PageRequest.standard).map(\.value) {
@@ -41,25 +44,17 @@ extension Console {
           }
         }
       }
-      Paging.next(types, "/console/file-types?after=")
+      more
       if visit.may(.changePolicy) {
         let form = Form(visit, "/console/file-types")
         Tag.section(.class("panel"), .aria(.labelledby, "add")) {
           Tag.h2(.id("add")) { "Add a file type" }
-          form("Add the file type") {
-            form.text("File type", "extension", hint: "How names end, such as dwg.")
-            mediaTypes(form, [])
+          form("Add the file type", then: ["draft": "Put it into a draft to try it first"]) {
+            FileTypeFields.html(form, nil)
           }
         }
       }
     }
-  }
-
-  private func mediaTypes(_ form: Form, _ types: [String]) -> HTML {
-    form.text(
-      "What its content is", "mediaTypes", types.joined(separator: " "),
-      hint: "As the command file --mime-type calls such files, such as image/vnd.dwg. Several with spaces between them."
-    )
   }
 
   @Sendable private func fileTypePage(_ visit: Visit) async throws -> ConsolePage {
@@ -71,16 +66,16 @@ extension Console {
         let form = Form(visit, "/console/file-types/\(type.extension)/change")
         Tag.section(.class("panel"), .aria(.labelledby, "change")) {
           Tag.h2(.id("change")) { "Change it" }
-          form("Save the file type", match: tag) {
-            form.hidden("extension", type.extension)
-            mediaTypes(form, type.mediaTypes)
+          form("Save the file type", then: ["draft": "Put the change into a draft to try it first"], match: tag) {
+            FileTypeFields.html(form, type)
           }
         }
         Tag.section(.class("panel"), .aria(.labelledby, "remove")) {
           Tag.h2(.id("remove")) { "Remove it" }
           Tag.p { "Devices do not know such files any more: no app gets one, whatever its approval says." }
           Form(visit, "/console/file-types/\(type.extension)/remove")(
-            "Remove the file type", match: tag, style: "danger"
+            "Remove the file type", then: ["draft": "Remove it in a draft to try that first"], match: tag,
+            style: "danger"
           ) {}
         }
       } else {
@@ -89,7 +84,55 @@ extension Console {
     }
   }
 
-  private static func fileType(_ visit: Visit) throws -> JSONValue {
+  @Sendable private func addFileType(_ visit: Visit) async throws -> Outcome {
+    let type = try FileTypeFields.value(visit)
+    if visit.isForDraft {
+      return try await prepare("File type .\(type.extension)", visit) {
+        try $0.put(type, in: \.fileTypes, inPlaceOf: nil)
+      }
+    }
+    _ = try await fileTypeRoutes.make(visit.asking(JSONValue(encoding: type)), visit.caller())
+    return .see("/console/file-types", .policyChanged)
+  }
+
+  @Sendable private func changeFileType(_ visit: Visit) async throws -> Outcome {
+    let type = try FileTypeFields.value(visit)
+    if visit.isForDraft {
+      let name = try visit.call.name()
+      return try await prepare("File type .\(name)", visit) { try $0.put(type, in: \.fileTypes, inPlaceOf: name) }
+    }
+    _ = try await fileTypeRoutes.replace(visit.asking(JSONValue(encoding: type)), visit.caller())
+    return .see("/console/file-types", .policyChanged)
+  }
+
+  @Sendable private func removeFileType(_ visit: Visit) async throws -> Outcome {
+    if visit.isForDraft {
+      let name = try visit.call.name()
+      return try await prepare("File type .\(name)", visit) {
+        try $0.put(nil as FileType?, in: \.fileTypes, inPlaceOf: name)
+      }
+    }
+    _ = try await fileTypeRoutes.remove(visit.asking(), visit.caller())
+    return .see("/console/file-types", .policyChanged)
+  }
+}
+
+/// What a form says of a file type.
+enum FileTypeFields {
+  /// - Parameter type: nil for a new one.
+  @HTMLBuilder static func html(_ form: Form, _ type: FileType?) -> HTML {
+    if let type {
+      form.hidden("extension", type.extension)
+    } else {
+      form.text("File type", "extension", hint: "How names end, such as dwg.")
+    }
+    form.text(
+      "What its content is", "mediaTypes", (type?.mediaTypes ?? []).joined(separator: " "),
+      hint: "As the command file --mime-type calls such files, such as image/vnd.dwg. Several with spaces between them."
+    )
+  }
+
+  static func value(_ visit: Visit) throws -> FileType {
     let type = RuleForm.extensionText(visit.values.text("extension") ?? "")
     guard ContentType.expected(of: type) == nil else {
       throw HTTPProblem.invalid("extension", "is one that every device knows already")
@@ -98,21 +141,6 @@ extension Console {
     guard (1...20).contains(contents.count), contents.allSatisfy({ $0.split(separator: "/").count == 2 }) else {
       throw HTTPProblem.invalid("mediaTypes", "are 1 to 20 such as image/vnd.dwg")
     }
-    return .object(["extension": .string(type), "mediaTypes": .texts(contents)])
-  }
-
-  @Sendable private func addFileType(_ visit: Visit) async throws -> Outcome {
-    _ = try await fileTypeRoutes.make(visit.asking(Self.fileType(visit)), visit.caller())
-    return .see("/console/file-types", .policyChanged)
-  }
-
-  @Sendable private func changeFileType(_ visit: Visit) async throws -> Outcome {
-    _ = try await fileTypeRoutes.replace(visit.asking(Self.fileType(visit)), visit.caller())
-    return .see("/console/file-types", .policyChanged)
-  }
-
-  @Sendable private func removeFileType(_ visit: Visit) async throws -> Outcome {
-    _ = try await fileTypeRoutes.remove(visit.asking(), visit.caller())
-    return .see("/console/file-types", .policyChanged)
+    return FileType(extension: type, mediaTypes: contents)
   }
 }

@@ -31,7 +31,7 @@ extension Console {
 
   @Sendable private func groupsPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let (groups, members) = try await store.read { transaction in
       (
         try transaction.resources(.group, tenant: tenant, after: after, limit: PageRequest.standard + 1)
@@ -39,12 +39,15 @@ extension Console {
         try deviceGroups(tenant, in: transaction)
       )
     }
+    let more = try next(groups, "/console/groups", visit)
     return ConsolePage("Groups", in: .groups) {
       Tag.p { "Devices that belong together, such as those of one department. Rules can be about groups." }
       Tag.p { Words.aboutGroups }
       Tag.div(.id("live-groups"), .data(.live, "")) {
         if groups.isEmpty {
-          Tag.p(.class("empty")) { "There is none." }
+          Tag.p(.class("empty")) {
+            "There is no group, and none is needed while rules are the same for all devices. Add the first one below."
+          }
         } else {
           DataTable.table("Groups", ["Group", "Rules call it", "Devices"]) {
             for group in groups.prefix(PageRequest.standard).map(\.value) {
@@ -57,7 +60,7 @@ extension Console {
           }
         }
       }
-      Paging.next(groups, "/console/groups?after=")
+      more
       if visit.may(.manageDevices) {
         let form = Form(visit, "/console/groups")
         Tag.section(.class("panel"), .aria(.labelledby, "add")) {

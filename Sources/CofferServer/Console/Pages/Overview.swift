@@ -16,6 +16,7 @@ extension Console {
     var devices = 0
     var behind: [DeviceLine] = []
     var wiping: [DeviceLine] = []
+    var wiped = 0
     var codes = 0
   }
 
@@ -29,7 +30,8 @@ extension Console {
       state.revision = try transaction.currentRevision(tenant: tenant)?.number ?? 0
       let devices = try DeviceLine.all(tenant, after: 0, limit: Self.deviceLimit, now: now, in: transaction)
       state.devices = devices.count
-      state.behind = devices.filter { !$0.isCurrent }
+      state.behind = devices.filter { !$0.isCurrent && !$0.isWiped }
+      state.wiped = devices.count { $0.isWiped }
       state.wiping = devices.filter { $0.pending.contains(.wipe) }
       state.codes = try transaction.unusedEnrollments(tenant: tenant, now: now, after: 0, limit: 100).count
       return state
@@ -125,7 +127,8 @@ extension Console {
         figure("Policy revision", "\(state.revision)")
         figure("Approved apps", "\(state.approved)")
         figure("Devices", state.devices == Self.deviceLimit ? "\(Self.deviceLimit) or more" : "\(state.devices)")
-        figure("Up to date", "\(state.devices - state.behind.count)")
+        figure("Up to date", "\(state.devices - state.behind.count - state.wiped)")
+        if state.wiped > 0 { figure("Wiped", "\(state.wiped)") }
         figure("Unused enrolment codes", "\(state.codes)")
       }
       Tag.p(.class("hint")) {

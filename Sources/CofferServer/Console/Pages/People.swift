@@ -155,7 +155,8 @@ extension Console {
         form.text("Name", "name", hint: "What it is for.")
         form.radios("Role", "role", Self.roles, chosen: Role.auditor.rawValue)
         form.checkboxes(
-          "Limited to", "scopes", Permission.allCases.map { ($0.rawValue, $0.rawValue, nil) }, chosen: [],
+          "Limited to", "scopes", Permission.allCases.map { ($0.rawValue, $0.rawValue, Words.meaning(of: $0)) },
+          chosen: [],
           hint: "None chosen: all that the role may do.")
         form.select(
           "Valid for", "expiresIn",

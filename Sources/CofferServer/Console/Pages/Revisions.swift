@@ -145,11 +145,6 @@ extension Console {
     let names = names.with(policy.apps, policy.classifications)
     Tag.dl {
       Facts.fact("Approved apps") { policy.apps.isEmpty ? "none" : RuleWords.list(policy.apps.map(\.name), "and") }
-      Facts.fact("The person may") { Words.actions(policy.settings.ownerActions) }
-      Facts.fact("Without news") {
-        "A device warns after \(RuleWords.duration(policy.grace.warnAfter)), and refuses everything after "
-          + "\(RuleWords.duration(policy.grace.blockAfter))."
-      }
       Facts.fact("File types") {
         policy.fileTypes.isEmpty
           ? "those that every device knows"
@@ -160,6 +155,9 @@ extension Console {
         policy.classifications.isEmpty ? "none" : RuleWords.list(policy.classifications.map(\.name), "and")
       }
     }
+    Tag.h3 { "Settings" }
+    PolicyFacts.settings(content)
+    Tag.h3 { "Rules" }
     if content.rules.isEmpty {
       Tag.p(.class("empty")) { "It has no rule." }
     } else {

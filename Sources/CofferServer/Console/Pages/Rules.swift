@@ -18,7 +18,7 @@ extension Console {
 
   @Sendable private func rulesPage(_ visit: Visit) async throws -> ConsolePage {
     let tenant = try visit.person().administrator.tenant
-    let after = visit.values.text("after").flatMap { Int64($0) } ?? 0
+    let after = try self.after(visit)
     let (rules, names) = try await store.read { transaction in
       (
         try transaction.resources(.rule, tenant: tenant, after: after, limit: PageRequest.standard + 1)
@@ -26,6 +26,7 @@ extension Console {
         try PolicyNames(of: tenant, in: transaction)
       )
     }
+    let more = try next(rules, "/console/rules", visit)
     return ConsolePage("Rules", in: .rules) {
       Tag.p {
         "Nothing is let out unless something allows it: an app’s approval, the settings, or a rule that permits. A rule "
@@ -47,7 +48,7 @@ extension Console {
           }
         }
       }
-      Paging.next(rules, "/console/rules?after=")
+      more
     }
   }
 
@@ -110,26 +111,29 @@ extension Console {
     }
   }
 
-  private static func isDraft(_ visit: Visit) -> Bool { visit.values.exact("then") == "draft" }
-
   @Sendable private func addRule(_ visit: Visit) async throws -> Outcome {
     let body = try RuleForm.body(visit)
-    if Self.isDraft(visit) { return try await prepareRule(visit.asking(body).json(Rule.self), in: nil, visit) }
+    if visit.isForDraft { return try await prepareRule(visit.asking(body).json(Rule.self), in: nil, visit) }
     let rule = try await ruleRoutes.make(visit.asking(body), visit.caller()).decoded(Rule.self)
     return .see("/console/rules/\(rule.id)", .ruleAdded)
   }
 
   @Sendable private func changeRule(_ visit: Visit) async throws -> Outcome {
     let (id, body) = (try visit.call.name(), try RuleForm.body(visit))
-    if Self.isDraft(visit) { return try await prepareRule(visit.asking(body).json(Rule.self), in: id, visit) }
+    if visit.isForDraft { return try await prepareRule(visit.asking(body).json(Rule.self), in: id, visit) }
     _ = try await ruleRoutes.replace(visit.asking(body), visit.caller())
     return .see("/console/rules/\(id)", .ruleChanged)
   }
 
   @Sendable private func removeRule(_ visit: Visit) async throws -> Outcome {
-    if Self.isDraft(visit) { return try await prepareRule(nil, in: visit.call.name(), visit) }
+    if visit.isForDraft { return try await prepareRule(nil, in: visit.call.name(), visit) }
     _ = try await ruleRoutes.remove(visit.asking(), visit.caller())
     return .see("/console/rules", .ruleRemoved)
+  }
+
+  /// Another rule in place of the one of this id, a new one, or none.
+  private func prepareRule(_ rule: Rule?, in id: String?, _ visit: Visit) async throws -> Outcome {
+    try await prepare("Rule \(rule?.id ?? id ?? "")", visit) { try $0.put(rule, in: \.rules, inPlaceOf: id) }
   }
 }
 

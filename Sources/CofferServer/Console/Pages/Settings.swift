@@ -8,6 +8,7 @@ extension Console {
       .page("/console/settings", .readPolicy, settingsPage),
       .change("/console/settings/owner", .changePolicy, on: settingsPage, saveOwnerActions),
       .change("/console/settings/grace", .changePolicy, on: settingsPage, saveGrace),
+      .change("/console/settings/managed", .changePolicy, on: settingsPage, saveManaged),
       // Whoever approves must not be able to do away with the second person.
       .change("/console/settings/approvals", .manageAccounts, on: settingsPage, saveApprovals),
     ]
@@ -17,8 +18,16 @@ extension Console {
     let id = try visit.person().administrator.tenant
     let tenant = try await store.read { try server.found($0.tenant(id: id)) }
     return ConsolePage("Settings", in: .settings) {
+      if visit.may(.readDevices) {
+        Tag.p {
+          "All but the last of these are signed into the policy. Each device says which it follows: "
+          Tag.a(.href("/console/settings/devices")) { "see what devices made of the settings" }
+          "."
+        }
+      }
       owner(tenant, visit)
       grace(tenant, visit)
+      managed(tenant, visit)
       approvals(tenant, visit)
     }
   }
@@ -30,15 +39,11 @@ extension Console {
       Tag.h2(.id("owner")) { "What the person with the device may do" }
       Tag.p { "This is about the person, without any app. Rules that forbid bind the person, too." }
       if visit.may(.changePolicy) {
-        form("Save what the person may do", match: PolicyServer.tag(settings)) {
-          form.checkboxes(
-            "The person may", "ownerActions",
-            Action.allCases.map { ($0.rawValue, Words.action($0).name, Words.action($0).meaning) },
-            chosen: settings.ownerActions.map(\.rawValue), hint: Words.askedActions)
-          form.checkbox(
-            "Apps that are only a name may get files", "allowFilteredTier", settings.allowFilteredTier,
-            hint: "The tier Filtered. Anybody can make an app with the name of another: allow it only while nothing "
-              + "better can be had.")
+        form(
+          "Save what the person may do", then: ["draft": "Put what the person may do into a draft"],
+          match: PolicyServer.tag(settings)
+        ) {
+          SettingFields(form: form).owner(settings)
         }
       } else {
         Tag.p { "The person may: \(Words.actions(settings.ownerActions))." }
@@ -56,15 +61,33 @@ extension Console {
           + "later it refuses everything until it has reached the server again."
       }
       if visit.may(.changePolicy) {
-        form("Save the times", match: EntityTag(of: Response.encoded(tenant.grace))) {
-          form.text("Warn after, in hours", "warnAfter", "\(tenant.grace.warnAfter / 3600)", kind: .number)
-          form.text(
-            "Refuse everything after, in hours", "blockAfter", "\(tenant.grace.blockAfter / 3600)", kind: .number)
+        form(
+          "Save the times", then: ["draft": "Put the times into a draft"],
+          match: EntityTag(of: Response.encoded(tenant.grace))
+        ) {
+          SettingFields(form: form).grace(tenant.grace)
         }
       } else {
-        Tag.p {
-          "It warns after \(tenant.grace.warnAfter / 3600) hours, and refuses after \(tenant.grace.blockAfter / 3600)."
+        Tag.p { "A device without news \(SettingWords.value(tenant.grace))." }
+      }
+    }
+  }
+
+  private func managed(_ tenant: Tenant, _ visit: Visit) -> HTML {
+    let form = Form(visit, "/console/settings/managed")
+    let values = tenant.settings.managed ?? [:]
+    return Tag.section(.class("panel"), .aria(.labelledby, "managed")) {
+      Tag.h2(.id("managed")) { "How devices are set" }
+      Tag.p { "The configuration profile of your devices. What is not set here, the person decides." }
+      if visit.may(.changePolicy) {
+        form(
+          "Save how devices are set", then: ["draft": "Put how devices are set into a draft"],
+          match: EntityTag(of: Response.encoded(values))
+        ) {
+          ManagedFields(form: form, values: values).html
         }
+      } else {
+        PolicyFacts.managed(values)
       }
     }
   }
@@ -92,24 +115,23 @@ extension Console {
   }
 
   @Sendable private func saveOwnerActions(_ visit: Visit) async throws -> Outcome {
-    _ = try await server.replaceSettings(
-      visit.asking(
-        .object([
-          "ownerActions": .texts(visit.values.all("ownerActions")),
-          "allowFilteredTier": .boolean(visit.values.isOn("allowFilteredTier")),
-        ])), visit.caller())
+    let settings = try SettingFields.owner(visit)
+    if visit.isForDraft { return try await prepare("What the person may do", visit) { $0.setOwner(settings) } }
+    _ = try await server.replaceSettings(visit.asking(JSONValue(encoding: settings)), visit.caller())
     return .see("/console/settings", .saved)
   }
 
   @Sendable private func saveGrace(_ visit: Visit) async throws -> Outcome {
-    func seconds(_ name: String) throws -> JSONValue {
-      guard let hours = visit.values.text(name).flatMap({ Int64($0) }), (1...87_600).contains(hours) else {
-        throw HTTPProblem.invalid(name, "is a whole number of hours, from 1 to 87600")
-      }
-      return .integer(hours * 3600)
-    }
-    let body: JSONValue = .object(["warnAfter": try seconds("warnAfter"), "blockAfter": try seconds("blockAfter")])
-    _ = try await server.replaceGrace(visit.asking(body), visit.caller())
+    let grace = try SettingFields.grace(visit)
+    if visit.isForDraft { return try await prepare("Devices without news", visit) { $0.grace = grace } }
+    _ = try await server.replaceGrace(visit.asking(JSONValue(encoding: grace)), visit.caller())
+    return .see("/console/settings", .saved)
+  }
+
+  @Sendable private func saveManaged(_ visit: Visit) async throws -> Outcome {
+    let values = try ManagedFields.values(visit)
+    if visit.isForDraft { return try await prepare("How devices are set", visit) { $0.setManaged(values) } }
+    _ = try await server.replaceManagedSettings(visit.asking(.object(values)), visit.caller())
     return .see("/console/settings", .saved)
   }
 
@@ -118,4 +140,14 @@ extension Console {
     _ = try await server.changeApprovalSettings(visit.asking(body), visit.caller())
     return .see("/console/settings", .changed)
   }
+}
+
+extension PolicyContent {
+  /// What the person may do; the configuration profile stays.
+  mutating func setOwner(_ settings: Settings) {
+    self.settings.ownerActions = settings.ownerActions
+    self.settings.allowFilteredTier = settings.allowFilteredTier
+  }
+
+  mutating func setManaged(_ values: [String: JSONValue]) { settings.managed = values.isEmpty ? nil : values }
 }

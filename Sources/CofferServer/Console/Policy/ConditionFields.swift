@@ -156,14 +156,15 @@ struct ConditionFields {
       form.checkboxes(
         "Days", "days\(number)", RuleWords.days.enumerated().map { ("\($0.offset + 1)", $0.element, nil) },
         chosen: (window?.days ?? []).map { "\($0)" }),
-      form.text("From", "from\(number)", window.map { ClockText.time($0.start) } ?? "", hint: "08:00", optional: true),
+      form.text(
+        "From", "from\(number)", window.map { ClockText.time($0.start) } ?? "", hint: "Such as 08:00.", optional: true),
       form.text(
         "To", "to\(number)", window.map { ClockText.time($0.end) } ?? "",
-        hint: "18:00, or 24:00 for the end of the day",
+        hint: "Such as 18:00, or 24:00 for the end of the day.",
         optional: true),
       form.text(
         "The company’s clock, ahead of UTC", "offset\(number)", window.map { ClockText.offset($0.offset) } ?? "",
-        hint: "+01:00 or -05:00. Empty: UTC.", optional: true),
+        hint: "Such as +01:00 or -05:00. Empty: UTC.", optional: true),
       form.select(
         "Counts", "windowIs\(number)", [("yes", "During these hours", nil), ("not", "Outside of these hours", nil)],
         chosen: chosen(condition)))

@@ -113,27 +113,27 @@ struct PolicyDifference: Sendable {
     }
     lines += managed(old.settings.managed ?? [:], new.settings.managed ?? [:])
     if old.grace != new.grace {
-      let words = { (grace: Grace) in
-        "warns after \(RuleWords.duration(grace.warnAfter)) and refuses after \(RuleWords.duration(grace.blockAfter))"
-      }
-      lines.append(
-        Line(kind: .changed, text: "A device without news \(words(new.grace)). Before: it \(words(old.grace))."))
+      let (now, before) = (SettingWords.value(new.grace), SettingWords.value(old.grace))
+      lines.append(Line(kind: .changed, text: "A device without news \(now). Before: it \(before)."))
     }
     return lines
   }
 
   private static func managed(_ old: [String: JSONValue], _ new: [String: JSONValue]) -> [Line] {
-    let words = { (value: JSONValue) in String(decoding: Response.encoded(value), as: UTF8.self) }
-    return Set(old.keys).union(new.keys).sorted().compactMap { name in
+    Set(old.keys).union(new.keys).sorted().compactMap { name in
       switch (old[name], new[name]) {
       case (let before?, let after?):
         before == after
-          ? nil : Line(kind: .changed, text: "Managed setting \(name): \(words(after)). Before: \(words(before)).")
-      case (nil, let after?): Line(kind: .added, text: "Managed setting \(name): \(words(after)).")
-      case (let before?, nil): Line(kind: .removed, text: "Managed setting \(name): \(words(before)).")
+          ? nil : Line(kind: .changed, text: "\(setting(name, after)) Before: \(SettingWords.value(name, before)).")
+      case (nil, let after?): Line(kind: .added, text: setting(name, after))
+      case (let before?, nil): Line(kind: .removed, text: setting(name, before))
       case (nil, nil): nil
       }
     }
+  }
+
+  private static func setting(_ name: String, _ value: JSONValue) -> String {
+    "Setting of devices, \(SettingWords.name(name).lowercased()): \(SettingWords.value(name, value))."
   }
 
   /// - Parameter nothing: what to say when there is no difference.

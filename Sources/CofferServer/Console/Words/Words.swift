@@ -31,8 +31,8 @@ enum Words {
 
   /// What a device that has said nothing may mean.
   static let notReported =
-    "The device has not said anything of itself. Not every version of the program coffer does, and one that does not "
-    + "carries no order out either."
+    "The device has not said anything of itself, and has carried out no order. It does both while its vault is unlocked "
+    + "there with coffer unlock and this server can be reached."
 
   static let shortName = "Rules name it by this. Letters, digits, dots and hyphens; it cannot be changed."
 
@@ -88,6 +88,19 @@ enum Words {
     }
   }
 
+  static func meaning(of permission: Permission) -> String {
+    switch permission {
+    case .readPolicy: "Reads apps, rules, settings, drafts and revisions."
+    case .changePolicy: "Changes them, and approves apps."
+    case .readDevices: "Reads devices, groups, orders, decisions and logs."
+    case .manageDevices: "Makes enrolment codes, gives orders, wipes and removes devices."
+    case .readAudit: "Reads and exports the audit."
+    case .readAccounts: "Reads administrators, invitations and tokens."
+    case .manageAccounts: "Invites, changes and removes them."
+    case .manageKeys: "Changes and delegates keys."
+    }
+  }
+
   static func protection(_ level: ProtectionLevel) -> String {
     switch level {
     case .none: "None"
@@ -105,6 +118,16 @@ enum Words {
       ("Clear the passcode", "Lets the company's escrow key set a new passcode. The program coffer refuses it so far.")
     case .refresh: ("Refresh", "Fetches the policy and reports.")
     case .uploadLog: ("Upload the log", "Sends the device's log, with private values masked.")
+    }
+  }
+
+  static func kind(_ kind: ResourceKind) -> String {
+    switch kind {
+    case .rule: "rule"
+    case .classification: "classification"
+    case .group: "group of devices"
+    case .draft: "draft"
+    case .fileType: "file type"
     }
   }
 
@@ -144,7 +167,11 @@ enum Words {
     case "minimumVersion": "Oldest version"
     case "expiresAt": "Ends on"
     case "expiresIn": "Valid for"
-    case "ownerActions": "What the owner may do"
+    case "ownerActions": "What the person may do"
+    case "warnAfter": "Warn the person after"
+    case "blockAfter": "Refuse everything after"
+    case "servers": "Names of the file servers"
+    case let name where ManagedSettings.Key(rawValue: String(name)) != nil: SettingWords.name(String(name))
     case "id": "Name"
     case let name: name.prefix(1).uppercased() + name.dropFirst()
     }
