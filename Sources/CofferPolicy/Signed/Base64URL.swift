@@ -1,48 +1,11 @@
-/// base64url without padding (RFC 4648, section 5), read strictly: one text for each sequence of bytes.
+/// base64url (RFC 4648, section 5) without padding, read strictly.
 public enum Base64URL {
-  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
-    var text: [UInt8] = []
-    var buffer: UInt32 = 0
-    var bits = 0
-    for byte in bytes {
-      buffer = buffer << 8 | UInt32(byte)
-      bits += 8
-      while bits >= 6 {
-        bits -= 6
-        text.append(alphabet[Int(buffer >> UInt32(bits) & 63)])
-      }
-    }
-    if bits > 0 { text.append(alphabet[Int(buffer << UInt32(6 - bits) & 63)]) }
-    return String(decoding: text, as: UTF8.self)
-  }
+  private static let code = BitText("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
-  /// Nil when `text` holds any other character (padding and white space included), has an impossible length, or has
-  /// bits set behind its last byte.
-  public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
-    guard text.count % 4 != 1 else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count * 3 / 4)
-    var buffer: UInt32 = 0
-    var bits = 0
-    for character in text {
-      let value = values[Int(character)]
-      guard value < 64 else { return nil }
-      buffer = buffer << 6 | UInt32(value)
-      bits += 6
-      if bits >= 8 {
-        bits -= 8
-        bytes.append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
-      }
-    }
-    return buffer & (1 << UInt32(bits) - 1) == 0 ? bytes : nil
-  }
+  public static func encode(_ bytes: some Sequence<UInt8>) -> String { code.encode(bytes) }
+
+  /// Nil for what is no text of bytes (``BitText/decode(_:)``).
+  public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? { code.decode(text) }
 
   public static func decode(_ text: some StringProtocol) -> [UInt8]? { decode(Array(text.utf8)) }
-
-  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-  private static let values: [UInt8] = {
-    var values = [UInt8](repeating: 255, count: 256)
-    for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
-    return values
-  }()
 }
