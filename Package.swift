@@ -129,7 +129,8 @@ let product: [Target] = [
     "CofferServerTests",
     [
       "CofferServer", "CofferServerSQLite", "coffer-server", "CofferAPI", "CofferPolicy", "CofferCrypto",
-      "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, grdb,
+      "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, nioHTTPTypes,
+      grdb,
       logging,
     ]),
   tests(

@@ -21,10 +21,14 @@ public struct DeviceReport: Codable, Hashable, Sendable {
   public var appliedDigest: String?
   /// By the setting's name.
   public var settings: [String: Treatment]?
+  /// When it was sent by the device's clock, in milliseconds since 1970: of two that arrive in the wrong order the server
+  /// keeps the later.
+  public var sentAt: Int64?
 
   public init(
     osVersion: String? = nil, version: String? = nil, isPasscodeSet: Bool? = nil, isProtectionAvailable: Bool? = nil,
-    appliedRevision: Int64? = nil, appliedDigest: String? = nil, settings: [String: Treatment]? = nil
+    appliedRevision: Int64? = nil, appliedDigest: String? = nil, settings: [String: Treatment]? = nil,
+    sentAt: Int64? = nil
   ) {
     self.osVersion = osVersion
     self.version = version
@@ -33,5 +37,6 @@ public struct DeviceReport: Codable, Hashable, Sendable {
     self.appliedRevision = appliedRevision
     self.appliedDigest = appliedDigest
     self.settings = settings
+    self.sentAt = sentAt
   }
 }

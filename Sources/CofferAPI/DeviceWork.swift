@@ -57,6 +57,11 @@ public struct LogRequest: Codable, Hashable, Sendable {
 
   /// The oldest first.
   public var lines: [String]
+  /// When it was sent, as in ``DeviceReport/sentAt``.
+  public var sentAt: Int64?
 
-  public init(lines: [String]) { self.lines = lines }
+  public init(lines: [String], sentAt: Int64? = nil) {
+    self.lines = lines
+    self.sentAt = sentAt
+  }
 }

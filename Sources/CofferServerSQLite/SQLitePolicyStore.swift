@@ -18,14 +18,19 @@ public final class SQLitePolicyStore: PolicyStore {
   ///
   /// Throws ``StoreError``, or `SystemError` when the file cannot be made.
   ///
-  /// - Parameter busyTimeout: seconds to wait for another process's write.
-  public init(_ directory: DataDirectory, busyTimeout: Double = SQLitePolicyStore.busyTimeout) throws {
+  /// - Parameters:
+  ///   - busyTimeout: seconds to wait for another process's write.
+  ///   - isVerified: whether the whole file is looked through first, and refused where it is not sound. That reads all of it.
+  public init(
+    _ directory: DataDirectory, busyTimeout: Double = SQLitePolicyStore.busyTimeout, isVerified: Bool = false
+  ) throws {
     // SQLite gives its other files the permissions of this one.
     let file = try FileSystem().open(directory.database, [.readWrite, .create, .noFollow], permissions: 0o600)
     try file.setPermissions(0o600)
     (pool, observer) = try translatingStoreErrors {
       let pool = try DatabasePool(path: directory.database, configuration: Self.configuration(busyTimeout))
       try pool.writeWithoutTransaction(Self.demandDurability)
+      if isVerified { try pool.read(Self.demandSoundness) }
       try Schema.migrate(pool)
       try pool.write { try Self.demand(directory.serverKey, in: $0) }
       return (pool, try DatabaseQueue(path: directory.database, configuration: Self.configuration(busyTimeout)))
@@ -109,6 +114,10 @@ public final class SQLitePolicyStore: PolicyStore {
       try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal",
       try Bool.fetchOne(database, sql: "PRAGMA foreign_keys") == true
     else { throw StoreError.unavailable(code: Int(ResultCode.SQLITE_MISUSE.rawValue)) }
+  }
+
+  private static func demandSoundness(_ database: Database) throws {
+    guard try String.fetchOne(database, sql: "PRAGMA quick_check(1)") == "ok" else { throw StoreError.damagedFile }
   }
 
   /// Binds a new store to its server key, and refuses another key ever after.

@@ -95,7 +95,18 @@ extension SQLiteTransaction {
   }
 
   func noteAssertion(device: String, id: String, expiresAt: Int64, now: Int64) throws -> Bool {
-    try change("DELETE FROM assertion WHERE device = ? AND expires_at <= ?", [device, now])
+    let forgotten = try first(
+      "SELECT max(expires_at) AS expires_at FROM assertion WHERE device = ? AND expires_at <= ?", [device, now]
+    ) { try $0.optionalInteger("expires_at") }
+    if let forgotten = forgotten ?? nil {
+      try change(
+        "UPDATE device SET assertions_forgotten = max(assertions_forgotten, ?) WHERE id = ?", [forgotten, device])
+      try change("DELETE FROM assertion WHERE device = ? AND expires_at <= ?", [device, now])
+    }
+    let known = try first("SELECT assertions_forgotten FROM device WHERE id = ?", [device]) {
+      try $0.integer("assertions_forgotten")
+    }
+    guard let known, expiresAt > known else { return false }
     return try change(
       "INSERT INTO assertion (device, id, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
       [device, id, expiresAt]) == 1

@@ -5,8 +5,8 @@ internal import GRDB
 extension SQLiteTransaction {
   func insert(_ session: Session, hash: [UInt8], now: Int64) throws {
     try change(
-      "DELETE FROM session WHERE administrator = ? AND (created_at <= ? OR last_seen_at <= ?)",
-      [session.administrator, now - Session.lifetime, now - Session.idleTime])
+      "DELETE FROM session WHERE administrator = ? AND (created_at <= ? OR last_seen_at <= ? OR created_at > ?)",
+      [session.administrator, now - Session.lifetime, now - Session.idleTime, now + Session.tolerance])
     try change(
       "INSERT INTO session (hash, id, administrator, created_at, last_seen_at) VALUES (?, ?, ?, ?, ?)",
       [Data(hash), session.id, session.administrator, session.createdAt, session.lastSeenAt])

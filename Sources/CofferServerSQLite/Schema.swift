@@ -21,6 +21,7 @@ enum Schema {
     migrator.registerMigration("3") { try $0.execute(sql: third) }
     migrator.registerMigration("4") { try $0.execute(sql: fourth) }
     migrator.registerMigration("5") { try $0.execute(sql: fifth) }
+    migrator.registerMigration("6") { try $0.execute(sql: sixth) }
     return migrator
   }
 

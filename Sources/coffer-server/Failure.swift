@@ -43,7 +43,7 @@ enum Failure {
   private static func code(of error: StoreError) -> Int32 {
     switch error {
     case .unavailable: 75
-    case .damaged, .foreignServerKey, .newerFormat: 65
+    case .damagedFile, .damaged, .foreignServerKey, .newerFormat: 65
     }
   }
 }

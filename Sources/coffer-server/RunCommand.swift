@@ -46,7 +46,7 @@ struct RunCommand: AsyncParsableCommand {
       let site = try (publicURL ?? environment["PUBLIC_URL"]).map { try Site(publicURL: $0) }
       let metricsSecret = try (metricsSecretFile ?? environment["METRICS_SECRET_FILE"]).map(PasswordFile.read)
       let directory = try DataDirectory(try data.resolved(), creating: true)
-      let store = try SQLitePolicyStore(directory)
+      let store = try SQLitePolicyStore(directory, isVerified: true)
       let log = MaskedLog(label: "coffer-server")
       let server = PolicyServer(
         store: store, serverKey: directory.serverKey, site: site ?? Site(isSecure: options.tls != nil),

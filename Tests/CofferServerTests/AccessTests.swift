@@ -75,7 +75,7 @@ import Testing
         id: UUID().uuidString.lowercased(), tenant: company.tenant.id,
         administrator: fixture.person.administrator.id, createdAt: now - Session.idleTime,
         lastSeenAt: now - Session.idleTime)
-      try transaction.insert(session, hash: oldSession.hash, now: 0)
+      try transaction.insert(session, hash: oldSession.hash, now: now)
     }
     let oldPage: HTTPFields = [
       .cookie: "coffer=\(oldSession.text)", .csrfToken: SessionCookie.csrfToken(of: oldSession.text),

@@ -80,15 +80,16 @@ import Testing
     }
   }
 
-  private static func send(
-    _ method: String, _ url: String, token: String, json: String? = nil
-  ) async throws -> (status: Int, body: Data) {
+  static func send(
+    _ method: String, _ url: String, token: String?, json: String? = nil, over session: URLSession = .shared
+  ) async throws -> (status: Int, body: Data, retryAfter: String?) {
     var request = URLRequest(url: try #require(URL(string: url)))
     request.httpMethod = method
-    request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+    if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
     request.setValue("application/json", forHTTPHeaderField: "Content-Type")
     request.httpBody = json.map { Data($0.utf8) }
-    let (body, response) = try await URLSession.shared.data(for: request)
-    return (try #require(response as? HTTPURLResponse).statusCode, body)
+    let (body, response) = try await session.data(for: request)
+    let answer = try #require(response as? HTTPURLResponse)
+    return (answer.statusCode, body, answer.value(forHTTPHeaderField: "Retry-After"))
   }
 }

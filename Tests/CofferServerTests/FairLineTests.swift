@@ -80,6 +80,22 @@ import Testing
     #expect(order == ["a1", "b1", "c1", "a2", "b2", "a3"])
   }
 
+  @Test func `nobody waits for longer than told`() async throws {
+    let line = FairLine()
+    let order = try await Self.taken(line) { enter in
+      let early = enter(.init(account: "early", address: "192.0.2.1"))
+      await Self.awaitCount(line, 1)
+      line.tick()
+      _ = enter(.init(account: "later", address: "192.0.2.1"))
+      _ = enter(.init(account: "elsewhere", address: "192.0.2.2"))
+      await Self.awaitCount(line, 3)
+      for _ in 1...FairLine.patience { line.tick() }
+      #expect(await !early.value)
+      #expect(line.waitingCount == 2)
+    }
+    #expect(Set(order) == ["later", "elsewhere"])
+  }
+
   @Test func `all together have a bound`() async throws {
     let line = FairLine()
     _ = try await Self.taken(line) { enter in

@@ -18,12 +18,23 @@ import Testing
 
 /// A clock that tests move.
 final class ManualTime: TimeSource {
+  private static let boot = [UInt8](repeating: 7, count: BootMoment.bootByteCount)
   private let value = Mutex<Int64>(1_800_000_000)
+  private let uptime = Mutex<UInt64>(1_000)
 
   /// Since 1970.
   var seconds: Int64 { value.withLock { $0 } }
   func now() -> Timestamp { Timestamp(seconds: seconds) }
-  func advance(_ count: Int64) { value.withLock { $0 += count } }
+  func sinceBoot() -> BootMoment { BootMoment(boot: Self.boot, seconds: uptime.withLock { $0 }) }
+
+  /// Time passes.
+  func advance(_ count: Int64) {
+    value.withLock { $0 += count }
+    uptime.withLock { $0 += UInt64(count) }
+  }
+
+  /// Somebody sets the clock.
+  func set(by count: Int64) { value.withLock { $0 += count } }
 }
 
 /// A store that fails when told to, in front of a real one.

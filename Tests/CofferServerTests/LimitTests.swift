@@ -3,6 +3,7 @@ import Foundation
 import HummingbirdTesting
 import NIOCore
 import NIOEmbedded
+import NIOHTTPTypes
 import Testing
 
 @testable import CofferServer
@@ -55,23 +56,69 @@ import Testing
     }
   }
 
+  /// Makes bytes of an answer, as the HTTP stack does below the guard.
+  private final class Encoder: ChannelOutboundHandler {
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = ByteBuffer
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+      guard case .body(let buffer) = unwrapOutboundIn(data) else { return }
+      context.write(wrapOutboundOut(buffer), promise: promise)
+    }
+  }
+
+  /// A connection on which `count` bytes of an answer wait for the client.
+  private static func waiting(_ count: Int) throws -> EmbeddedChannel {
+    let channel = EmbeddedChannel(handlers: [
+      Encoder(),
+      ConnectionGuard(counts: ConnectionCounts(limit: 1), requestTime: .seconds(5), answerTime: .seconds(60)),
+    ])
+    try channel.connect(to: SocketAddress(unixDomainSocketPath: "/client")).wait()
+    channel.write(HTTPResponsePart.body(ByteBuffer(repeating: 7, count: count)), promise: nil)
+    channel.isWritable = false
+    channel.pipeline.fireChannelWritabilityChanged()
+    return channel
+  }
+
   @Test func `an answer that nobody takes is given up, and one that is taken in time is not`() throws {
     for isTaken in [true, false] {
-      let channel = EmbeddedChannel(
-        handler: ConnectionGuard(
-          counts: ConnectionCounts(limit: 1), requestTime: .seconds(5), answerTime: .seconds(60)))
-      try channel.connect(to: SocketAddress(unixDomainSocketPath: "/client")).wait()
-      channel.isWritable = false
-      channel.pipeline.fireChannelWritabilityChanged()
+      let channel = try Self.waiting(100)
       channel.embeddedEventLoop.advanceTime(by: .seconds(59))
       #expect(channel.isActive)
       if isTaken {
+        channel.flush()
         channel.isWritable = true
         channel.pipeline.fireChannelWritabilityChanged()
       }
       channel.embeddedEventLoop.advanceTime(by: .seconds(60))
       #expect(channel.isActive == isTaken)
     }
+  }
+
+  @Test(arguments: [true, false])
+  func `an answer that is taken a little at a time is given up, and one that is taken slowly is not`(isSlow: Bool)
+    throws
+  {
+    let portion = isSlow ? 60 * Int(ConnectionGuard.leastRate) : 60 * Int(ConnectionGuard.leastRate) - 1
+    let channel = try Self.waiting(portion)
+    for minute in 0..<10 {
+      // It takes what there is, and there is more: the connection is as good as never at rest.
+      channel.flush()
+      channel.isWritable = true
+      channel.pipeline.fireChannelWritabilityChanged()
+      channel.write(HTTPResponsePart.body(ByteBuffer(repeating: 7, count: portion)), promise: nil)
+      channel.isWritable = false
+      channel.pipeline.fireChannelWritabilityChanged()
+      channel.embeddedEventLoop.advanceTime(by: .seconds(60))
+      #expect(channel.isActive == isSlow, "minute \(minute)")
+      if !channel.isActive { return }
+    }
+    // Once it has everything, nobody looks any more.
+    channel.flush()
+    channel.isWritable = true
+    channel.pipeline.fireChannelWritabilityChanged()
+    channel.embeddedEventLoop.advanceTime(by: .hours(1))
+    #expect(channel.isActive)
   }
 
   @Test func `headers that are too long or too many are refused`() async throws {

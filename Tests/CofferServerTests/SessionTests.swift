@@ -252,8 +252,6 @@ import Testing
     }
     #expect(limiter.begin(account: nil, address: "2001:db8:1:2:9::", now: 100) != nil)
     #expect(limiter.begin(account: nil, address: "2001:db8:1:3::1", now: 100) == nil)
-    // A clock that goes back does not lock anybody out for longer.
-    #expect(limiter.begin(account: nil, address: "192.0.2.1", now: 100 - 10 * SignInLimiter.window) == nil)
     for index in 0..<3 * SignInLimiter.capacity {
       _ = limiter.begin(account: "flood\(index)", address: "198.51.100.\(index)", now: 200)
     }

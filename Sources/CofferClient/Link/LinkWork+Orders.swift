@@ -80,8 +80,9 @@ extension LinkWork {
     let outcome = try await local { try device.carryOut(order) }
     guard case .upload(let lines) = outcome else { return outcome }
     _ = try await connection.send(
-      "/v1/device/log", .put, headers: Self.headers(token), body: PolicyClient.json(LogRequest(lines: lines)),
-      expected: [204], limit: PolicyClient.Limit.messages)
+      "/v1/device/log", .put, headers: Self.headers(token),
+      body: PolicyClient.json(LogRequest(lines: lines, sentAt: sendingTime)), expected: [204],
+      limit: PolicyClient.Limit.messages)
     return .done
   }
 

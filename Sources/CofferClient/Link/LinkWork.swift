@@ -52,12 +52,20 @@ struct LinkWork: Sendable {
     if enrolment.lastStatus != nil { tell(.confirmed(revision: enrolment.policy.revision)) }
   }
 
+  /// In milliseconds since 1970.
+  var sendingTime: Int64 {
+    let now = client.time.now()
+    return now.seconds * 1000 + Int64(now.nanoseconds / 1_000_000)
+  }
+
   /// After each policy that was applied, and once for each process.
   private func report(_ enrolment: Enrolment, over connection: Connection, token: String) async throws(ClientError) {
     let report = try await local { try device.report(enrolment) }
     if report == memory.sentReport { return }
+    var sent = report
+    sent.sentAt = sendingTime
     _ = try await connection.send(
-      "/v1/device/report", .put, headers: Self.headers(token), body: PolicyClient.json(report), expected: [204],
+      "/v1/device/report", .put, headers: Self.headers(token), body: PolicyClient.json(sent), expected: [204],
       limit: PolicyClient.Limit.messages)
     memory.sentReport = report
   }

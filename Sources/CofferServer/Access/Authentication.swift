@@ -84,16 +84,22 @@ struct Authentication: Sendable {
   func deviceTokenHash(of request: Request) throws -> [UInt8] { try bearer(.device, of: request) }
 
   /// The device whose token has this hash.
-  func device(tokenHash hash: [UInt8]) async throws -> Device {
+  func device(tokenHash hash: [UInt8]) async throws -> Device { try await deviceToken(hash).device }
+
+  /// The same with the token's end.
+  func deviceToken(_ hash: [UInt8]) async throws -> (device: Device, expiresAt: Int64) {
     let known = try await reads.value(.deviceToken(hash)) { try $0.device(tokenHash: hash) }
-    guard let known, time.now().seconds < known.expiresAt else { throw HTTPProblem.unauthorized(tokenGiven: true) }
-    return known.device
+    guard let known,
+      Lifetime.holds(
+        from: known.expiresAt - PolicyServer.deviceTokenLifetime, until: known.expiresAt, at: time.now().seconds)
+    else { throw HTTPProblem.unauthorized(tokenGiven: true) }
+    return known
   }
 
   private func token(of request: Request) async throws -> APIToken {
     let hash = try bearer(.api, of: request)
     let token = try await reads.value(.apiToken(hash)) { try $0.apiToken(hash: hash) }
-    guard let token, time.now().seconds < token.expiresAt else { throw HTTPProblem.unauthorized(tokenGiven: true) }
+    guard let token, token.isValid(at: time.now().seconds) else { throw HTTPProblem.unauthorized(tokenGiven: true) }
     return token
   }
 

@@ -33,7 +33,7 @@ struct Caller: Sendable {
     let isPresent: Bool
     switch actor {
     case .token(let id):
-      isPresent = try transaction.apiToken(tenant: tenant, id: id).map { now < $0.expiresAt } ?? false
+      isPresent = try transaction.apiToken(tenant: tenant, id: id).map { $0.isValid(at: now) } ?? false
     case .administrator(let id):
       let isSignedIn = try session.map { try transaction.session(id: $0)?.isValid(at: now) ?? false } ?? true
       isPresent = try isSignedIn && transaction.administrator(tenant: tenant, id: id)?.role == role

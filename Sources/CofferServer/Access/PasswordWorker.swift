@@ -29,6 +29,9 @@ struct PasswordWorker: Sendable {
     decoy = PasswordRecord(derivation: derivation, commitment: Randomness.bytes(32))
   }
 
+  /// A second has passed: who has waited for too long is told to come again.
+  func tick() { line.tick() }
+
   /// Whether `password` is that of `record`. Without a record the answer is no, and takes as long.
   func matches(
     _ password: SecretBytes, _ record: PasswordRecord?, for party: FairLine.Party

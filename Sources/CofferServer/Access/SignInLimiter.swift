@@ -6,7 +6,7 @@ internal import Synchronization
 /// The addresses of this machine have no limit of their own: behind a proxy they stand for everybody.
 ///
 /// Attempts count from their beginning, so that many at once are no way around it. Accounts that do not exist are
-/// counted like those that do. Memory is bounded: when a table is full, the entry with the fewest attempts goes.
+/// counted like those that do. Time is that since the system's start: setting the clock gives nobody more attempts. Memory is bounded: when a table is full, the entry with the fewest attempts goes.
 final class SignInLimiter: Sendable {
   static let window: Int64 = 15 * 60
   static let attemptsForAccount = 10
@@ -49,10 +49,7 @@ final class SignInLimiter: Sendable {
       entries[key] = Entry(count: entry.count - 1, end: entry.end)
     }
 
-    /// An end that is further away than a window is left from a clock that was set back.
-    private func isCurrent(_ entry: Entry, _ now: Int64) -> Bool {
-      now < entry.end && entry.end <= now + SignInLimiter.window
-    }
+    private func isCurrent(_ entry: Entry, _ now: Int64) -> Bool { now < entry.end }
   }
 
   private struct Tables {
@@ -62,7 +59,7 @@ final class SignInLimiter: Sendable {
 
   private let tables = Mutex(Tables())
 
-  /// Counts an attempt. Returns how many seconds the caller has to wait instead, or nil when it may go on.
+  /// Counts an attempt at `now`, in seconds since the system's start. Returns how many seconds the caller has to wait instead, or nil when it may go on.
   func begin(account: String?, address: String, now: Int64) -> Int64? {
     let (account, address) = (account.map(Self.key), Self.source(of: address))
     return tables.withLock { tables in

@@ -115,7 +115,7 @@ public struct Administration: Sendable {
     if let email, !Self.isAddress(email) { throw HTTPProblem.invalid("email", "is not an e-mail address") }
     let founded = try company.map(newTenant)
     return try await store.write { transaction in
-      guard let invitation = try transaction.invitation(hash: hash), now < invitation.expiresAt,
+      guard let invitation = try transaction.invitation(hash: hash), invitation.isValid(at: now),
         try transaction.deleteInvitation(tenant: invitation.tenant, id: invitation.id)
       else { return nil }
       let tenant: Tenant

@@ -16,6 +16,10 @@ public struct AuditEntry: Codable, Hashable, Sendable {
   public let subject: String?
   public let details: [String: String]
 
+  /// The details that hold SHA-256, in lower-case hexadecimal, of what was changed: as it was, and as it is since.
+  public static let before = "before"
+  public static let after = "after"
+
   public init(
     number: Int64, time: Int64, tenant: String, actor: Actor, action: AuditAction, subject: String?,
     details: [String: String]
@@ -47,6 +51,8 @@ public enum AuditAction: String, CaseIterable, Sendable {
   case invitationCreated = "invitation.created"
   case invitationRevoked = "invitation.revoked"
   case signedIn = "session.started"
+  /// Attempts to sign in to an account that were refused, counted.
+  case signInsRefused = "session.refused"
   case signedOut = "session.ended"
   case passwordChanged = "password.changed"
   case secondFactorAdded = "second-factor.added"

@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import Hummingbird
 internal import NIOCore
 
@@ -8,12 +9,15 @@ final class EventStream: Sendable {
   private let device: Device
   /// The hash of what the stream was opened with.
   private let token: [UInt8]
+  /// When that token ends.
+  private let expiresAt: Int64
   private let subscriber: Subscriber
 
-  init(server: PolicyServer, device: Device, token: [UInt8], subscriber: Subscriber) {
+  init(server: PolicyServer, device: Device, token: [UInt8], expiresAt: Int64, subscriber: Subscriber) {
     self.server = server
     self.device = device
     self.token = token
+    self.expiresAt = expiresAt
     self.subscriber = subscriber
   }
 
@@ -40,13 +44,17 @@ final class EventStream: Sendable {
     }
   }
 
-  /// Whether the token still is one of a device.
+  /// Whether the token still is one of a device. A store that does not answer ends no stream before the token's end: it has
+  /// nothing to tell either, and all devices would come back at once to ask it.
   private func isKnown() async throws -> Bool {
+    guard server.time.now().seconds < expiresAt else { return false }
     do {
       _ = try await server.authentication.device(tokenHash: token)
       return true
-    } catch is HTTPProblem {
-      return false
+    } catch is StoreError {
+      return true
+    } catch let problem as HTTPProblem {
+      return problem.name == .unavailable
     }
   }
 }

@@ -20,8 +20,8 @@ struct Call: Sendable {
   }
 
   /// The path's `:id` of what people name themselves, such as a rule.
-  func name() throws -> String {
-    guard let text = parameters.get("id"), PolicyText.isIdentifier(text) else { throw HTTPProblem.notFound }
+  func name(_ isName: (String) -> Bool = PolicyText.isIdentifier) throws -> String {
+    guard let text = parameters.get("id")?.removingPercentEncoding, isName(text) else { throw HTTPProblem.notFound }
     return text
   }
 

@@ -28,10 +28,15 @@ final class ConnectionCounts: Sendable {
 }
 
 /// Closes connections of an address that has too many, requests that take too long to arrive (a body of a byte each minute
-/// is never idle, and never ends), and answers that the client does not take.
-final class ConnectionGuard: ChannelInboundHandler, RemovableChannelHandler {
+/// is never idle, and never ends), and answers that the client takes too slowly, or not at all.
+final class ConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
+  typealias OutboundIn = HTTPResponsePart
+  typealias OutboundOut = HTTPResponsePart
+
+  /// Bytes a second that a client takes of an answer at least, once it has not taken all at once.
+  static let leastRate: Int64 = 1024
 
   private let counts: ConnectionCounts
   private let requestTime: TimeAmount
@@ -39,6 +44,9 @@ final class ConnectionGuard: ChannelInboundHandler, RemovableChannelHandler {
   private var network: String?
   private var deadline: Scheduled<Void>?
   private var answerDeadline: Scheduled<Void>?
+  /// Bytes of answers that went through here since the last look, and what waited for the client then.
+  private var written = 0
+  private var waitedBefore = 0
 
   init(counts: ConnectionCounts, requestTime: TimeAmount, answerTime: TimeAmount) {
     self.counts = counts
@@ -80,16 +88,39 @@ final class ConnectionGuard: ChannelInboundHandler, RemovableChannelHandler {
     context.fireChannelRead(data)
   }
 
-  /// While more is written than the client takes, it has a time: otherwise an answer that nobody reads would hold its
-  /// memory, and its request, for as long as the client likes.
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    if answerDeadline != nil, case .body(let buffer) = unwrapOutboundIn(data) { written += buffer.readableBytes }
+    context.write(data, promise: promise)
+  }
+
+  /// From when more is written than the client takes until it has all of it, it is looked at from time to time how much it
+  /// took meanwhile: an answer that is taken a little at a time holds its memory, and its request, as one that is not.
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    answerDeadline?.cancel()
-    answerDeadline = nil
-    if !context.channel.isWritable {
-      let channel = context.channel
-      answerDeadline = context.eventLoop.scheduleTask(in: answerTime) { channel.close(mode: .all, promise: nil) }
+    if !context.channel.isWritable, answerDeadline == nil {
+      (written, waitedBefore) = (0, waiting(in: context.channel))
+      watch(context)
     }
     context.fireChannelWritabilityChanged()
+  }
+
+  private func watch(_ context: ChannelHandlerContext) {
+    answerDeadline = context.eventLoop.assumeIsolated().scheduleTask(in: answerTime) { [self] in look(context) }
+  }
+
+  private func look(_ context: ChannelHandlerContext) {
+    answerDeadline = nil
+    let waiting = waiting(in: context.channel)
+    guard waiting > 0 else { return }
+    let taken = Int64(waitedBefore + written - waiting)
+    let least = Self.leastRate * answerTime.nanoseconds / 1_000_000_000
+    guard taken >= least else { return context.close(promise: nil) }
+    (written, waitedBefore) = (0, waiting)
+    watch(context)
+  }
+
+  /// Bytes that the client has not taken yet.
+  private func waiting(in channel: any Channel) -> Int {
+    (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
   }
 
   private func enter(_ context: ChannelHandlerContext) {

@@ -119,6 +119,10 @@ extension HTTPProblem {
   static let unavailable = HTTPProblem(
     .unavailable, "The server cannot reach its store. Try again later.", headers: [.retryAfter: "\(retryAfter)"])
 
+  static let damaged = HTTPProblem(
+    .unavailable, "The server's store is damaged. Whoever runs it has to put back a backup.",
+    headers: [.retryAfter: "60"])
+
   static let busy = HTTPProblem(
     .unavailable, "The server has too much to do. Try again later.", headers: [.retryAfter: "\(retryAfter)"])
 

@@ -16,8 +16,8 @@ extension PolicyServer {
     let credentials = try options.tls.map(TLSCredentials.init)
     // The last one stops first: the streams must have ended before the server waits for its requests.
     let services: [any Service] = [
-      try application(options, credentials, onListening: onListening), EventService(hubs: [events, watchers.hub]),
-      ApprovalService(server: self), TLSService(credentials: credentials, log: log),
+      try application(options, credentials, onListening: onListening), EventService(server: self),
+      RecordService(server: self), TLSService(credentials: credentials, log: log),
     ]
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: log.forLibraries)
@@ -67,8 +67,8 @@ extension PolicyServer {
   }
 }
 
-/// Ends approvals when their time is over.
-private struct ApprovalService: Service {
+/// Ends approvals when their time is over, and writes into the audits what nobody asks for.
+private struct RecordService: Service {
   let server: PolicyServer
 
   func run() async throws {
@@ -76,14 +76,18 @@ private struct ApprovalService: Service {
       while !Task.isCancelled {
         do { try await Task.sleep(for: .seconds(5)) } catch { break }
         await server.endApprovals()
+        await server.recordRefusedSignIns()
       }
     }
+    await server.recordRefusedSignIns(all: true)
   }
 }
 
-/// Counts the seconds of the streams of events, and ends them when the server is to stop.
+/// Counts the seconds of the streams of events and of those that wait in a line, and ends them when the server is to stop.
 private struct EventService: Service {
-  let hubs: [EventHub]
+  let server: PolicyServer
+
+  private var hubs: [EventHub] { [server.events, server.watchers.hub] }
 
   func run() async throws {
     await withGracefulShutdownHandler {
@@ -91,6 +95,8 @@ private struct EventService: Service {
         while !Task.isCancelled {
           do { try await Task.sleep(for: .seconds(1)) } catch { break }
           for hub in hubs { hub.tick() }
+          server.store.tick()
+          server.passwords.tick()
         }
       }
     } onGracefulShutdown: {

@@ -5,13 +5,14 @@ internal import Hummingbird
 
 /// The policy server: its routes over a store.
 public struct PolicyServer: Sendable {
-  let store: any PolicyStore
+  let store: QueuedStore
   let reads: ReadCache
   let publisher: Publisher
   let sealing: KeySealing
   let administration: Administration
   let passwords: PasswordWorker
   let limiter = SignInLimiter()
+  let refusedSignIns = RefusedSignIns()
   let events = EventHub()
   /// The console's open pages.
   let watchers: Watchers
@@ -32,6 +33,7 @@ public struct PolicyServer: Sendable {
     passwordCost: Int = PasswordRecord.costExponent, metricsSecret: SecretBytes? = nil,
     time: any TimeSource = SystemTime(), log: MaskedLog
   ) {
+    let store = QueuedStore(store)
     self.store = store
     reads = ReadCache(store)
     self.site = site

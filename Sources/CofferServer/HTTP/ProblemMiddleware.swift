@@ -17,7 +17,10 @@ struct ProblemMiddleware: RouterMiddleware {
     let start = ContinuousClock.now
     var response: Response
     do {
-      response = try await next(request, context)
+      // Until it is known who asks.
+      response = try await StoreLine.$asker.withValue(StoreLine.Asker(party: "address \(context.address)")) {
+        try await next(request, context)
+      }
     } catch {
       response = problem(for: error).response
     }
@@ -40,7 +43,7 @@ struct ProblemMiddleware: RouterMiddleware {
     case let error as StoreError:
       metrics.count(.storeFailures)
       log.error("\(public: error)")
-      return .unavailable
+      return error == .damagedFile ? .damaged : .unavailable
     case let error as CryptoError:
       // What the store holds sealed does not open: the store is not what it was.
       metrics.count(.storeFailures)

@@ -17,12 +17,13 @@ struct RouteResponder: HTTPResponder {
     switch route.access {
     case .anyone(let handler):
       try authentication.demandNotElsewhere(request)
-      return try await handler(call(request, context))
+      let call = try await call(request, context)
+      return try await asking(as: nil, call) { try await handler(call) }
     case .administration(let permission, let handler):
       let (call, caller) = try await call(request, context) {
         try await authentication.caller(of: request, permission: permission)
       }
-      return try await handler(call, caller)
+      return try await asking(as: caller.tenant, call) { try await handler(call, caller) }
     case .person(let permission, let handler):
       let (call, person) = try await call(request, context) {
         let person = try await authentication.person(of: request)
@@ -31,10 +32,10 @@ struct RouteResponder: HTTPResponder {
         }
         return person
       }
-      return try await handler(call, person)
+      return try await asking(as: person.administrator.tenant, call) { try await handler(call, person) }
     case .device(let handler):
       let (call, device) = try await call(request, context) { try await authentication.device(of: request) }
-      return try await handler(call, device)
+      return try await asking(as: device.tenant, call) { try await handler(call, device) }
     }
   }
 
@@ -52,7 +53,17 @@ struct RouteResponder: HTTPResponder {
     let early = try await authenticate()
     let call = try await call(request, context)
     if case .none = route.body { return (call, early) }
-    return (call, try await authenticate())
+    return (call, try await asking(as: nil, call, authenticate))
+  }
+
+  /// Lets `body` wait for the store as `company`, with what the call holds meanwhile.
+  private func asking<Value>(
+    as company: String?, _ call: Call, _ body: () async throws -> Value
+  ) async throws -> Value {
+    var asker = StoreLine.asker
+    if let company { asker.party = "company \(company)" }
+    asker.bytes = call.body.count
+    return try await StoreLine.$asker.withValue(asker) { try await body() }
   }
 
   private func body(of request: Request) async throws -> [UInt8] {

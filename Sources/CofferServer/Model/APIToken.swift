@@ -28,6 +28,8 @@ public struct APIToken: Sendable {
     self.createdBy = createdBy
   }
 
+  func isValid(at now: Int64) -> Bool { Lifetime.holds(from: createdAt, until: expiresAt, at: now) }
+
   /// A scope that the role does not have gives nothing.
   public var permissions: Set<Permission> { scopes.map(role.permissions.intersection) ?? role.permissions }
 }

@@ -4,10 +4,13 @@ public struct DeviceLog: Sendable {
   public let lines: [String]
   /// Seconds since 1970.
   public let receivedAt: Int64
+  /// By the device's clock, in milliseconds since 1970.
+  public let sentAt: Int64?
 
-  public init(lines: [String], receivedAt: Int64) {
+  public init(lines: [String], receivedAt: Int64, sentAt: Int64?) {
     self.lines = lines
     self.receivedAt = receivedAt
+    self.sentAt = sentAt
   }
 }
 

@@ -16,4 +16,6 @@ public struct Enrollment: Sendable {
     self.expiresAt = expiresAt
     self.createdBy = createdBy
   }
+
+  func isValid(at now: Int64) -> Bool { Lifetime.holds(from: createdAt, until: expiresAt, at: now) }
 }

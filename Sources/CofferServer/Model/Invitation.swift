@@ -25,4 +25,6 @@ public struct Invitation: Sendable {
     self.expiresAt = expiresAt
     self.createdBy = createdBy
   }
+
+  func isValid(at now: Int64) -> Bool { Lifetime.holds(from: createdAt, until: expiresAt, at: now) }
 }

@@ -4,6 +4,8 @@ public struct Session: Sendable {
   public static let lifetime: Int64 = 12 * 3600
   /// And after this long without a request.
   public static let idleTime: Int64 = 30 * 60
+  /// A session that began later than so many seconds from now was begun by a clock that was ahead.
+  public static let tolerance = Lifetime.tolerance
   /// How often a session that is used is noted as such.
   static let notedEvery: Int64 = 60
 

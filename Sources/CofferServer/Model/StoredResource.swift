@@ -5,6 +5,8 @@ internal import Hummingbird
 public enum ResourceKind: String, CaseIterable, Sendable {
   case rule, classification, group, draft
   case fileType = "file-type"
+  /// A device's groups as one of two people asked for them, by the device's id.
+  case deviceGroups = "device-groups"
 
   /// How many a company may have. What the policy is made of is bounded again by the policy's own size.
   var maximum: Int64 { self == .draft ? 50 : 5000 }

@@ -75,13 +75,14 @@ enum RouteDescriptions {
 
   private static let policy: Table = [
     "GET /v1/settings": .show("What holds for all devices", .settings, tagged: true),
-    "PUT /v1/settings": .change("Sets what holds for all devices", .settings, .settings, .honoured),
+    "PUT /v1/settings": .change(
+      "Sets what holds for all devices", .settings, .settings, .honoured, problems: [.conflict]),
     "GET /v1/grace": .show("How long devices decide without news", .grace, tagged: true),
-    "PUT /v1/grace": .change("Sets how long devices decide without news", .grace, .grace),
+    "PUT /v1/grace": .change("Sets how long devices decide without news", .grace, .grace, problems: [.conflict]),
 
     "GET /v1/managed-settings": .show("The configuration profile of the devices", .managedSettings, tagged: true),
     "PUT /v1/managed-settings": .change(
-      "Replaces the configuration profile of the devices", .managedSettings, .managedSettings),
+      "Replaces the configuration profile of the devices", .managedSettings, .managedSettings, problems: [.conflict]),
     "GET /v1/policy": .show("The policy in force", .policyInForce, tagged: true),
     "POST /v1/policy:simulate": .act(
       "What a policy would decide", .simulationRequest, .simulation, problems: [.notFound]),
@@ -152,8 +153,8 @@ enum RouteDescriptions {
     "POST /v1/device/status": .act("What holds now, signed over a nonce", .statusRequest, .signedStatus),
     "GET /v1/device/events": .show("A stream of server-sent events, which only wake", nil),
     "GET /v1/device/commands": .show("Orders that wait, signed", .orders),
-    "PUT /v1/device/log": .act("Takes the device's log", .newDeviceLog),
-    "PUT /v1/device/report": .act("Takes what the device says of itself", .deviceReport),
+    "PUT /v1/device/log": .act("Takes the device's log", .newDeviceLog, problems: [.conflict]),
+    "PUT /v1/device/report": .act("Takes what the device says of itself", .deviceReport, problems: [.conflict]),
     "POST /v1/device/decisions": .act("Takes what the device decided", .decisions, .decisionsReceipt),
   ]
 }

@@ -25,6 +25,7 @@ extension Schemas {
     .checkpoint: .object(["checkpoint": jws, "keyset": jws]),
   ]
 
+  private static let sentAt = Schema.integer("Milliseconds since 1970 by the device's clock.")
   private static let commandKind = Schema.choice(of: DeviceCommand.Kind.self)
   private static func lifetime(_ range: ClosedRange<Int64>) -> Schema {
     .integer("Seconds.", minimum: range.lowerBound, maximum: range.upperBound)
@@ -38,7 +39,8 @@ extension Schemas {
         "desiredRevision": .integer("The company's newest."), "pendingCommands": .list(of: commandKind),
       ],
       optional: [
-        "platform": .text(), "lastSeenAt": time, "report": .reference(.deviceReport), "reportedAt": time,
+        "platform": .text(), "requestedGroups": .list(of: identifier), "lastSeenAt": time,
+        "report": .reference(.deviceReport), "reportedAt": time,
       ]),
     .deviceGroups: .object(["groups": .list(of: identifier, maximum: 100, unique: true)]),
     .deviceReport: .object(
@@ -46,7 +48,7 @@ extension Schemas {
         "osVersion": .text(minimum: 1, maximum: 64), "version": .text(minimum: 1, maximum: 64),
         "isPasscodeSet": .boolean, "isProtectionAvailable": .boolean, "appliedRevision": .integer(minimum: 1),
         "appliedDigest": digest,
-        "settings": .dictionary(of: .choice(of: DeviceReport.Treatment.self), maximum: 100),
+        "settings": .dictionary(of: .choice(of: DeviceReport.Treatment.self), maximum: 100), "sentAt": sentAt,
       ]),
     .pageOfCommands: page(of: .command),
     .command: .object(
@@ -89,9 +91,9 @@ extension Schemas {
         of: .object(["number": .integer(minimum: 1, maximum: 100_000), "entry": .text(maximum: 2048)]), minimum: 1,
         maximum: 500)
     ]),
-    .newDeviceLog: .object([
-      "lines": .list(of: .text(maximum: LogRequest.maximumLine), maximum: LogRequest.maximumLines)
-    ]),
+    .newDeviceLog: .object(
+      ["lines": .list(of: .text(maximum: LogRequest.maximumLine), maximum: LogRequest.maximumLines)],
+      optional: ["sentAt": sentAt]),
     .decisionsReceipt: .object(["completeThrough": .integer("Up to which nothing is missing.")]),
   ]
 }

@@ -33,8 +33,23 @@ final class Change {
     }
   }
 
-  func record(_ action: AuditAction, _ subject: String? = nil, _ details: [String: String] = [:]) throws {
-    try ledger.append(action, by: actor, subject: subject, details: details)
+  /// - Parameters:
+  ///   - old: what was changed as it was, and `new` as it is now, both as the API shows it. The audit keeps their digests, by
+  ///     which whoever has the one or the other can prove it.
+  func record(
+    _ action: AuditAction, _ subject: String? = nil, _ details: [String: String] = [:],
+    from old: (any Encodable)? = nil, to new: (any Encodable)? = nil
+  ) throws {
+    try ledger.append(action, by: actor, subject: subject, details: details, from: old, to: new)
+  }
+
+  /// The same of a resource: nil is that there is none.
+  func record(
+    _ action: AuditAction, _ id: String, replacing old: StoredResource?, with new: StoredResource?
+  ) throws {
+    let kind = (new ?? old)?.kind.rawValue
+    try ledger.append(
+      action, by: actor, subject: id, details: kind.map { ["kind": $0] } ?? [:], replacing: old, with: new)
   }
 }
 

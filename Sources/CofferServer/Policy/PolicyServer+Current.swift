@@ -39,8 +39,16 @@ extension PolicyServer {
   /// A company's newest revision, signed anew first where it has to be. The devices that are connected then hear of it.
   func current(tenant id: String) async throws -> Publisher.Current {
     if let current = try await store.read({ try publisher.fresh(tenant: id, in: $0) }) { return current }
+    let before = try await store.read { try $0.currentRevision(tenant: id) }
     let current = try found(await store.write { try publisher.current(tenant: id, in: $0) })
     events.wake(tenant: id, revision: current.revision.number)
+    if let before, publisher.isAhead(before) {
+      log.warning(
+        """
+        tenant \(public: id): revision \(public: before.number) was signed by a clock that was ahead, and is signed \
+        anew. Devices that took it come back when the keys are changed.
+        """)
+    }
     return current
   }
 

@@ -48,18 +48,23 @@ struct Publisher: Sendable {
       tenant: tenant.id, number: policy.revision, bundle: bundle.document.text, digest: bundle.digest,
       keyEpoch: policy.keyEpoch, issuedAt: policy.issuedAt, notAfter: policy.notAfter)
     try transaction.insert(revision)
+    var details = ["digest": revision.digest, AuditEntry.after: revision.digest]
+    details[AuditEntry.before] = previous?.digest
     try Ledger(tenant: tenant.id, time: now, transaction: transaction)
-      .append(.policyPublished, by: actor, subject: "\(revision.number)", details: ["digest": revision.digest])
+      .append(.policyPublished, by: actor, subject: "\(revision.number)", details: details)
     return revision
   }
 
   /// Approvals whose time is over count as revoked from now on.
   private func endApprovals(of tenant: String, at now: Int64, in transaction: any StoreTransaction) throws {
     for var app in try transaction.apps(tenant: tenant, expiredBy: now) {
+      let old = AppView(app)
       app.state = .revoked
       _ = try transaction.update(app, tenant: tenant)
       try Ledger(tenant: tenant, time: now, transaction: transaction)
-        .append(.appRevoked, by: .server, subject: app.approval.id, details: ["reason": "its time is over"])
+        .append(
+          .appRevoked, by: .server, subject: app.approval.id, details: ["reason": "its time is over"], from: old,
+          to: AppView(app))
     }
   }
 
@@ -87,10 +92,14 @@ struct Publisher: Sendable {
   }
 
   func isFresh(_ current: Current) -> Bool {
-    current.revision.notAfter - now > Self.bundleLifetime / 2
+    current.revision.notAfter - now > Self.bundleLifetime / 2 && !isAhead(current.revision)
       && current.tenant.keys.keysetNotAfter - now > Self.keysetLifetime / 2
       && current.tenant.policyChangesAt.map { now < $0 } ?? true
   }
+
+  /// Whether a revision was signed by a clock that was ahead, and was put right since: whoever takes it believes that it is
+  /// later than it is. The keyset stays as it is: devices take none that is older, in the same epoch.
+  func isAhead(_ revision: Revision) -> Bool { revision.issuedAt > now + Lifetime.tolerance }
 
   /// The answer to a device's question what the policy is at present.
   func status(_ published: Published, groups: [String], device: String, nonce: String) throws -> String {

@@ -24,6 +24,15 @@ extension PolicyServer {
     var tag: EntityTag { EntityTag(of: Response.encoded(self)) }
   }
 
+  /// What of an account the audit keeps a digest of. Without the address: a digest of it could be guessed by who may not read
+  /// it.
+  struct AdministratorState: Encodable {
+    let id: String
+    let role: Role
+
+    init(_ person: Administrator) { (id, role) = (person.id, person.role) }
+  }
+
   @Sendable func listAdministrators(_ call: Call, _ caller: Caller) async throws -> Response {
     let request = try PageRequest(call, caller, sealing)
     let found = try await store.read {
@@ -51,11 +60,13 @@ extension PolicyServer {
       var person = try found(change.transaction.administrator(tenant: caller.tenant, id: id))
       try call.requireMatch(AdministratorView(person).tag)
       try Self.demandWithin(person.role.permissions, caller)
-      let old = person.role
+      let (old, before) = (person.role, AdministratorState(person))
       person.role = role
       try change.transaction.update(person)
       try Self.demandOwner(change)
-      try change.record(.administratorChanged, id, ["role": role.rawValue, "was": old.rawValue])
+      try change.record(
+        .administratorChanged, id, ["role": role.rawValue, "was": old.rawValue], from: before,
+        to: AdministratorState(person))
       try change.withdrawGrants(of: .administrator(id), beyond: role.permissions)
       return AdministratorView(person)
     }
@@ -71,7 +82,8 @@ extension PolicyServer {
       try Self.demandWithin(person.role.permissions, caller)
       try change.transaction.deleteAdministrator(tenant: caller.tenant, id: id)
       try Self.demandOwner(change)
-      try change.record(.administratorRemoved, id, ["role": person.role.rawValue])
+      try change.record(
+        .administratorRemoved, id, ["role": person.role.rawValue], from: AdministratorState(person))
       try change.withdrawGrants(of: .administrator(id), beyond: [])
     }
     return .plain(.noContent)
@@ -183,7 +195,7 @@ extension PolicyServer {
   /// The invitation behind a link's secret, which is not used up by looking.
   func invitation(_ token: String) async throws -> Invitation {
     let (hash, now) = (BearerToken.hash(of: token), time.now().seconds)
-    guard let invitation = try await store.read({ try $0.invitation(hash: hash) }), now < invitation.expiresAt else {
+    guard let invitation = try await store.read({ try $0.invitation(hash: hash) }), invitation.isValid(at: now) else {
       throw HTTPProblem.invalid("token", "is unknown, expired or used: ask for a new one")
     }
     return invitation
@@ -195,7 +207,7 @@ extension PolicyServer {
     let now = time.now().seconds
     // Nobody guesses 256 random bits: a wrong link is no attempt that counts, and locks nobody out.
     let hash = BearerToken.hash(of: body.token)
-    guard let invitation = try await store.read({ try $0.invitation(hash: hash) }), now < invitation.expiresAt else {
+    guard let invitation = try await store.read({ try $0.invitation(hash: hash) }), invitation.isValid(at: now) else {
       throw Self.linkRefused
     }
     guard (invitation.tenant == nil) == (body.company != nil), (invitation.email == nil) == (body.email != nil) else {

@@ -26,8 +26,8 @@ extension PolicyServer {
     return try await create(call, caller) { change in
       let app = try body.record(id: id, requester: caller.actor, now: change.now)
       guard try change.transaction.insert(app, tenant: caller.tenant) else { throw Self.appExists }
-      try change.record(.appRequested, id, Self.details(app))
       let view = AppView(app)
+      try change.record(.appRequested, id, Self.details(app), to: view)
       return KeptAnswer(view, location: "/v1/apps/\(id)", tag: view.tag)
     }
   }
@@ -40,7 +40,7 @@ extension PolicyServer {
       let new = try body.record(id: id, requester: caller.actor, now: change.now)
       guard try change.transaction.update(new, tenant: caller.tenant) else { throw Self.appExists }
       change.isPolicyChanged = old.state == .approved
-      try change.record(.appChanged, id, Self.details(new))
+      try change.record(.appChanged, id, Self.details(new), from: AppView(old), to: AppView(new))
       return new
     }
   }
@@ -89,7 +89,8 @@ extension PolicyServer {
       }
       _ = try change.transaction.update(app, tenant: caller.tenant)
       change.isPolicyChanged = app.state == .approved
-      try change.record(.appApproved, id, Self.details(app).merging(["state": app.state.rawValue]) { $1 })
+      let details = Self.details(app).merging(["state": app.state.rawValue]) { $1 }
+      try change.record(.appApproved, id, details, from: AppView(old), to: AppView(app))
       return app
     }
   }
@@ -106,7 +107,7 @@ extension PolicyServer {
       app.details.revocationReason = body.reason
       _ = try change.transaction.update(app, tenant: caller.tenant)
       change.isPolicyChanged = old.state == .approved
-      try change.record(.appRevoked, id, Self.details(app))
+      try change.record(.appRevoked, id, Self.details(app), from: AppView(old), to: AppView(app))
       return app
     }
   }
@@ -118,7 +119,7 @@ extension PolicyServer {
       try call.requireMatch(AppView(old).tag)
       _ = try change.transaction.deleteApp(tenant: caller.tenant, id: id)
       change.isPolicyChanged = old.state == .approved
-      try change.record(.appRemoved, id, Self.details(old))
+      try change.record(.appRemoved, id, Self.details(old), from: AppView(old))
     }
     return .plain(.noContent)
   }
@@ -183,9 +184,10 @@ extension PolicyServer {
           throw HTTPProblem(.forbidden, "An owner who signed in ends this.")
         }
       }
+      let old = ApprovalSettings(twoPeople: tenant.needsTwoApprovers)
       tenant.needsTwoApprovers = settings.twoPeople
       try change.transaction.update(tenant)
-      try change.record(.settingsChanged, nil, ["twoPeople": "\(settings.twoPeople)"])
+      try change.record(.settingsChanged, nil, ["twoPeople": "\(settings.twoPeople)"], from: old, to: settings)
     }
     return .json(settings, headers: [.eTag: settings.tag.description])
   }

@@ -106,7 +106,7 @@ extension PolicyServer {
       let record = CommandRecord(
         command: command, document: try publisher.signed(command, of: tenant), createdBy: caller.actor.description)
       change.commands.append((device, try transaction.insert(record)))
-      try change.record(.commandQueued, device, ["command": id, "kind": body.kind.rawValue])
+      try change.record(.commandQueued, device, ["command": id, "kind": body.kind.rawValue], to: command)
       return KeptAnswer(CommandView(record, now: change.now), location: "/v1/devices/\(device)/commands/\(id)")
     }
   }

@@ -5,13 +5,18 @@ internal import Hummingbird
 /// The log that a device uploads when it is ordered to.
 extension PolicyServer {
   @Sendable func takeDeviceLog(_ call: Call, _ device: Device) async throws -> Response {
-    let lines = try call.json(LogRequest.self).lines
+    let request = try call.json(LogRequest.self)
+    let lines = request.lines
     guard lines.count <= LogRequest.maximumLines, lines.allSatisfy({ $0.utf8.count <= LogRequest.maximumLine }) else {
       throw HTTPProblem.invalid(
         "lines", "are at most \(LogRequest.maximumLines), of \(LogRequest.maximumLine) bytes each")
     }
-    let log = DeviceLog(lines: lines, receivedAt: time.now().seconds)
-    try await write(device) { try $0.keep(log, device: device.id) }
+    let log = DeviceLog(lines: lines, receivedAt: time.now().seconds, sentAt: request.sentAt)
+    try await write(device) { transaction in
+      let kept = try transaction.deviceLog(device: device.id)
+      try Delivery.demandNewer(log.sentAt, than: kept?.sentAt, keptAt: kept?.receivedAt, now: log.receivedAt)
+      try transaction.keep(log, device: device.id)
+    }
     return .plain(.noContent)
   }
 

@@ -61,7 +61,7 @@ extension PolicyServer {
       try change.demandRoom(for: .draft)
       let stored = StoredResource(.draft, id: id, draft)
       _ = try change.transaction.insert(stored, tenant: caller.tenant)
-      try change.record(.resourceCreated, id, ["kind": ResourceKind.draft.rawValue])
+      try change.record(.resourceCreated, id, replacing: nil, with: stored)
       return KeptAnswer(draft, location: "/v1/drafts/\(id)", tag: EntityTag(of: stored.body.utf8))
     }
   }
@@ -80,7 +80,7 @@ extension PolicyServer {
       try check(draft, in: change.transaction, of: found(change.transaction.tenant(id: caller.tenant)))
       let new = StoredResource(.draft, id: id, draft)
       _ = try change.transaction.update(new, tenant: caller.tenant)
-      try change.record(.resourceChanged, id, ["kind": ResourceKind.draft.rawValue])
+      try change.record(.resourceChanged, id, replacing: old, with: new)
       return new
     }
     return try Self.response(stored)
@@ -92,7 +92,7 @@ extension PolicyServer {
       let old = try found(change.transaction.resource(.draft, id: id, tenant: caller.tenant))
       try call.requireMatch(EntityTag(of: old.body.utf8))
       _ = try change.transaction.deleteResource(.draft, id: id, tenant: caller.tenant)
-      try change.record(.resourceRemoved, id, ["kind": ResourceKind.draft.rawValue])
+      try change.record(.resourceRemoved, id, replacing: old, with: nil)
     }
     return .plain(.noContent)
   }
@@ -110,17 +110,19 @@ extension PolicyServer {
           .conflict, "Revision \(current) is in force; the draft was made from \(draft.base). Make a new one.")
       }
       try TwoPeople.demandAnother(
-        than: draft.author, from: Self.rules(in: change), to: draft.content.rules, in: change)
+        than: draft.author, from: Self.content(in: change), to: draft.content, in: change)
       try draft.content.replace(in: change)
       _ = try change.transaction.deleteResource(.draft, id: id, tenant: caller.tenant)
-      try change.record(.draftPublished, id)
+      try change.record(.draftPublished, id, replacing: old, with: nil)
       return current + 1
     }
     return .json(["revision": revision])
   }
 
-  static func rules(in change: Change) throws -> [Rule] {
-    try change.transaction.resources(.rule, tenant: change.tenant).map { try $0.decoded(Rule.self) }
+  /// The company's present one.
+  static func content(in change: Change) throws -> PolicyContent {
+    guard let tenant = try change.transaction.tenant(id: change.tenant) else { throw HTTPProblem.notFound }
+    return try PolicyContent(of: tenant, in: change.transaction)
   }
 
   /// A draft that devices would not accept is refused when it is written, not when it is published.

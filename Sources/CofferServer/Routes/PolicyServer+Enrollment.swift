@@ -24,13 +24,14 @@ extension PolicyServer {
     let (id, now) = (UUID().uuidString.lowercased(), time.now().seconds)
     // One transaction: a code is used up only by a device that gets everything it needs.
     let (device, current) = try await store.write { transaction in
-      guard let enrollment = try transaction.unusedEnrollment(hash: hash), now < enrollment.expiresAt else {
+      guard let enrollment = try transaction.unusedEnrollment(hash: hash), enrollment.isValid(at: now) else {
         throw Self.codeRefused
       }
       let device = Device(id: id, tenant: enrollment.tenant, key: key, platform: body.platform, enrolledAt: now)
       try transaction.redeem(enrollment, for: device)
       try Ledger(tenant: device.tenant, time: now, transaction: transaction)
-        .append(.deviceEnrolled, by: .device(id), subject: id, details: ["enrollment": enrollment.id])
+        .append(
+          .deviceEnrolled, by: .device(id), subject: id, details: ["enrollment": enrollment.id, "key": device.key.text])
       return (device, try found(publisher.current(tenant: device.tenant, in: transaction)))
     }
     watchers.wake(tenant: device.tenant)

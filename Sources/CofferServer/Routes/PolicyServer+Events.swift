@@ -9,14 +9,15 @@ extension PolicyServer {
     guard !events.isClosed else { throw HTTPProblem.busy }
     // What a browser or a client of another server sends there is taken for nothing known.
     let told = call.request.headers[.lastEventID].flatMap(EventPosition.init)
+    let token = try authentication.deviceTokenHash(of: call.request)
+    let expiresAt = try await authentication.deviceToken(token).expiresAt
     // Asked before the answer begins, so that a store that fails is told by its status.
     _ = try await position(of: device)
     let subscriber = Subscriber(tenant: device.tenant, device: device.id, told: told, channel: call.channel)
     // A device that does not read holds up its own stream after a few events, not after 64 KiB of them.
     try? await call.channel.setOption(ChannelOptions.writeBufferWaterMark, value: .init(low: 256, high: 1024)).get()
     let stream = EventStream(
-      server: self, device: device, token: try authentication.deviceTokenHash(of: call.request),
-      subscriber: subscriber)
+      server: self, device: device, token: token, expiresAt: expiresAt, subscriber: subscriber)
     return Response(
       status: .ok,
       headers: [

@@ -5,16 +5,16 @@ internal import NIOCore
 
 /// What operators and their tools ask.
 extension PolicyServer {
-  /// Whether this server can answer: asks the store, too.
+  /// Whether this server can answer: asks the store, too, which has some seconds for it.
   @Sendable func showHealth(_ call: Call) async throws -> Response {
-    _ = try await store.read { try $0.tenant(id: "") }
+    try await store.demandAnswer()
     return .json(["status": "ok"])
   }
 
   /// Whether new clients shall be sent here: the store answers, and the server is not about to stop.
   @Sendable func showReadiness(_ call: Call) async throws -> Response {
     guard !events.isClosed else { throw HTTPProblem.busy }
-    _ = try await store.read { try $0.tenant(id: "") }
+    try await store.demandAnswer()
     return .json(["status": "ready"])
   }
 
@@ -25,7 +25,9 @@ extension PolicyServer {
     guard given.count == 1, given[0].lowercased().hasPrefix("bearer "),
       equalInConstantTime(Digest.sha256(given[0].utf8.dropFirst("bearer ".utf8.count)), metricsKey)
     else { throw HTTPProblem.unauthorized(tokenGiven: !given.isEmpty) }
-    let text = metrics.text(gauges: [("coffer_event_streams", events.count)])
+    let text = metrics.text(gauges: [
+      ("coffer_event_streams", events.count), ("coffer_store_waiting", store.waitingCount),
+    ])
     return .plain(
       .ok, headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"], body: ByteBuffer(string: text))
   }

@@ -12,6 +12,8 @@ extension PolicyServer {
     let enrolledAt: Int64
     let lastSeenAt: Int64?
     let groups: [String]
+    /// Those that one of two people asked for, until another does, too.
+    let requestedGroups: [String]?
     let report: DeviceReport?
     let reportedAt: Int64?
     /// The company's newest revision; the report says what the device has applied.
@@ -24,9 +26,11 @@ extension PolicyServer {
 
   private func view(_ device: Device, in transaction: any StoreTransaction, now: Int64) throws -> DeviceView {
     let state = try transaction.deviceState(tenant: device.tenant, id: device.id) ?? DeviceState()
+    let requested = try transaction.resource(.deviceGroups, id: device.id, tenant: device.tenant)
+      .map { try $0.decoded(GroupRequest.self) }
     return DeviceView(
       id: device.id, platform: device.platform, enrolledAt: device.enrolledAt, lastSeenAt: state.lastSeenAt,
-      groups: state.groups, report: state.report, reportedAt: state.reportedAt,
+      groups: state.groups, requestedGroups: requested?.groups, report: state.report, reportedAt: state.reportedAt,
       desiredRevision: try transaction.currentRevision(tenant: device.tenant)?.number ?? 0,
       pendingCommands: try transaction.pendingCommands(tenant: device.tenant, device: device.id, now: now)
         .map(\.command.kind))
@@ -68,10 +72,15 @@ extension PolicyServer {
           try change.transaction.resource(.group, id: group, tenant: caller.tenant) != nil
         else { throw HTTPProblem.invalid("groups", "has one that the company does not") }
       }
+      let old = state.groups
+      guard try GroupRequest.admits(body.groups.sorted(), insteadOf: old, device: id, in: change) else {
+        return try self.view(device, in: change.transaction, now: change.now)
+      }
       state.groups = body.groups.sorted()
       change.changedDevices.append(id)
       try change.transaction.update(state, tenant: caller.tenant, id: id)
-      try change.record(.deviceChanged, id, ["groups": state.groups.joined(separator: " ")])
+      try change.record(
+        .deviceChanged, id, ["groups": state.groups.joined(separator: " ")], from: old, to: state.groups)
       return try self.view(device, in: change.transaction, now: change.now)
     }
     return .json(view, headers: [.eTag: DeviceView.tag(id, view.groups).description])
@@ -92,6 +101,7 @@ extension PolicyServer {
           .conflict, "A wipe of this device was not answered. Remove it with ?abandonWipe=true to give that up.")
       }
       _ = try transaction.deleteDevice(tenant: caller.tenant, id: id)
+      _ = try transaction.deleteResource(.deviceGroups, id: id, tenant: caller.tenant)
       change.removedDevices.append(id)
       try change.record(.deviceRemoved, id, isWipePending ? ["abandoned": "wipe"] : [:])
     }

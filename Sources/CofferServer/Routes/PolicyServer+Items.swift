@@ -33,10 +33,11 @@ extension PolicyServer {
         var details = ["state": other.state.rawValue, "replacedBy": app.id]
         details["revokedBy"] = other.details.revokedBy
         details["reason"] = other.details.revocationReason ?? other.details.reason
-        try change.record(.appRemoved, other.approval.id, details)
+        try change.record(.appRemoved, other.approval.id, details, from: AppView(other))
       }
       guard try change.transaction.insert(app, tenant: caller.tenant) else { throw Self.alreadyExists }
-      try change.record(.appApproved, app.id, ["bundleId": app.bundleId, "teamId": app.teamId])
+      try change.record(
+        .appApproved, app.id, ["bundleId": app.bundleId, "teamId": app.teamId], to: Self.view(app.id, in: change))
       change.isPolicyChanged = true
       return KeptAnswer(Item(app), location: "/items/\(app.id)", tag: Self.tag(app))
     }
@@ -52,8 +53,11 @@ extension PolicyServer {
       try call.demandMatch(Self.tag(old))
       guard app != old else { return }
       try Self.demandOnePersonSuffices(change)
+      let before = try Self.view(id, in: change)
       guard try change.transaction.update(app, tenant: caller.tenant) else { throw Self.alreadyExists }
-      try change.record(.appChanged, id, ["bundleId": app.bundleId, "teamId": app.teamId])
+      try change.record(
+        .appChanged, id, ["bundleId": app.bundleId, "teamId": app.teamId], from: before,
+        to: Self.view(id, in: change))
       change.isPolicyChanged = true
     }
     return Self.response(app)
@@ -63,8 +67,9 @@ extension PolicyServer {
     let id = try call.id()
     try await commit(caller) { change in
       try call.demandMatch(Self.tag(found(change.transaction.app(tenant: caller.tenant, id: id))))
+      let before = try Self.view(id, in: change)
       change.isPolicyChanged = try change.transaction.deleteApp(tenant: caller.tenant, id: id)
-      try change.record(.appRemoved, id)
+      try change.record(.appRemoved, id, from: before)
     }
     return .plain(.noContent)
   }
@@ -74,6 +79,11 @@ extension PolicyServer {
     guard try change.transaction.tenant(id: change.tenant)?.needsTwoApprovers == false else {
       throw HTTPProblem(.conflict, "The company asks two people for each approval: use /v1/apps.")
     }
+  }
+
+  /// As `/v1/apps` shows it.
+  private static func view(_ id: String, in change: Change) throws -> AppView? {
+    try change.transaction.appRecord(tenant: change.tenant, id: id).map(AppView.init)
   }
 
   private static let alreadyExists = HTTPProblem(.alreadyExists, "This bundle id of this team is approved already.")

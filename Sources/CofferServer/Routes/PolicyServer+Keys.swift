@@ -46,11 +46,13 @@ extension PolicyServer {
     let tenant = try await commit(caller) { change in
       var tenant = try found(change.transaction.tenant(id: caller.tenant))
       try call.requireMatch(KeysView(tenant).tag)
+      let old = KeysView(tenant)
       tenant.keys = try publisher.rotated(tenant)
       try change.transaction.update(tenant)
       try publisher.signOrdersAnew(of: tenant, in: change)
       change.isPolicyChanged = true
-      try change.record(.keysRotated, nil, ["keyEpoch": "\(tenant.keys.epoch)"])
+      try change.record(
+        .keysRotated, nil, ["keyEpoch": "\(tenant.keys.epoch)"], from: old, to: KeysView(tenant))
       return tenant
     }
     return Self.response(tenant)
@@ -79,7 +81,9 @@ extension PolicyServer {
       let (tenant, signed) = try publisher.delegating(body.use, key: body.key, for: old)
       try change.transaction.update(tenant)
       try publisher.signOrdersAnew(of: tenant, in: change)
-      try change.record(.keyDelegated, nil, ["use": body.use.rawValue, "key": signed.delegation.key])
+      try change.record(
+        .keyDelegated, nil, ["use": body.use.rawValue, "key": signed.delegation.key], from: KeysView(old),
+        to: KeysView(tenant))
       return tenant
     }
     return Self.response(tenant)

@@ -17,9 +17,12 @@ extension PolicyServer {
       var tenant = try found(change.transaction.tenant(id: caller.tenant))
       try call.requireMatch(EntityTag(of: Response.encoded(tenant.settings.managed ?? [:])))
       guard values != tenant.settings.managed ?? [:] else { return tenant.settings }
+      let (before, old) = (tenant.settings, tenant.settings.managed ?? [:])
       tenant.settings.managed = values.isEmpty ? nil : values
+      try TwoPeople.demandNarrowing(TwoPeople.widens(from: before, to: tenant.settings), in: change)
       try change.transaction.update(tenant)
-      try change.record(.settingsChanged, nil, ["managed": values.keys.sorted().joined(separator: " ")])
+      try change.record(
+        .settingsChanged, nil, ["managed": values.keys.sorted().joined(separator: " ")], from: old, to: values)
       change.isPolicyChanged = true
       return tenant.settings
     }

@@ -13,6 +13,7 @@ extension PolicyServer {
     let now = time.now().seconds
     try await write(device) { transaction in
       var state = try found(transaction.deviceState(tenant: device.tenant, id: device.id))
+      try Delivery.demandNewer(report.sentAt, than: state.report?.sentAt, keptAt: state.reportedAt, now: now)
       state.report = report
       state.reportedAt = now
       state.lastSeenAt = now

@@ -10,6 +10,8 @@ protocol NamedResource: Codable, Sendable {
   var resourceName: String { get }
   /// Whether the policy is made of it, and is to be signed anew when it changes.
   static var isPolicy: Bool { get }
+  /// Whether a text can be one of these's name.
+  static func isName(_ text: String) -> Bool
   /// Throws a problem that names the field that is not valid.
   func check() throws
   /// Throws a problem when this change of the policy is not one person's; nil is that there is none.
@@ -18,6 +20,7 @@ protocol NamedResource: Codable, Sendable {
 
 extension NamedResource {
   static var isPolicy: Bool { true }
+  static func isName(_ text: String) -> Bool { PolicyText.isIdentifier(text) }
   static func demandLeave(from old: Self?, to new: Self?, in change: Change) throws {}
 }
 
@@ -26,7 +29,8 @@ extension Rule: NamedResource {
   var resourceName: String { id }
 
   static func demandLeave(from old: Rule?, to new: Rule?, in change: Change) throws {
-    try TwoPeople.demandNarrowing(from: [old].compactMap(\.self), to: [new].compactMap(\.self), in: change)
+    try TwoPeople.demandNarrowing(
+      TwoPeople.widens(from: [old].compactMap(\.self), to: [new].compactMap(\.self)), in: change)
   }
 
   func check() throws {
@@ -53,6 +57,13 @@ extension FileType: NamedResource {
   static var kind: ResourceKind { .fileType }
   var resourceName: String { `extension` }
 
+  static func isName(_ text: String) -> Bool { PolicyText.isExtension(text) }
+
+  static func demandLeave(from old: FileType?, to new: FileType?, in change: Change) throws {
+    try TwoPeople.demandNarrowing(
+      TwoPeople.widens(from: [old].compactMap(\.self), to: [new].compactMap(\.self)), in: change)
+  }
+
   func check() throws {
     guard PolicyText.isExtension(`extension`) else {
       throw HTTPProblem.invalid("extension", "is 1 to 32 of a-z 0-9 + - _, without a dot")
@@ -68,6 +79,14 @@ struct DeviceGroup: NamedResource {
   static var kind: ResourceKind { .group }
   static var isPolicy: Bool { false }
   var resourceName: String { id }
+
+  static func demandLeave(from old: DeviceGroup?, to new: DeviceGroup?, in change: Change) throws {
+    guard let old, new == nil, try TwoPeople.isAsked(in: change), try GroupRequest.isNamed(old.id, in: change) else {
+      return
+    }
+    throw HTTPProblem(
+      .conflict, "A rule names this group, and the company asks two people: take it out of the rules first.")
+  }
 
   func check() throws {
     guard PolicyText.isIdentifier(id) else { throw HTTPProblem.invalid("id", "is 1 to 128 of A-Z a-z 0-9 . _ -") }
@@ -89,7 +108,7 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
   }
 
   @Sendable func show(_ call: Call, _ caller: Caller) async throws -> Response {
-    let id = try call.name()
+    let id = try call.name(Resource.isName)
     let stored = try await server.store.read { try $0.resource(Resource.kind, id: id, tenant: caller.tenant) }
     return try response(server.found(stored))
   }
@@ -104,13 +123,13 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
         throw HTTPProblem(.alreadyExists, "There is one with this id.")
       }
       change.isPolicyChanged = Resource.isPolicy
-      try change.record(.resourceCreated, resource.resourceName, ["kind": Resource.kind.rawValue])
+      try change.record(.resourceCreated, resource.resourceName, replacing: nil, with: stored)
       return KeptAnswer(resource, location: "\(path)/\(resource.resourceName)", tag: tag(stored))
     }
   }
 
   @Sendable func replace(_ call: Call, _ caller: Caller) async throws -> Response {
-    let (id, resource) = (try call.name(), try decoded(call))
+    let (id, resource) = (try call.name(Resource.isName), try decoded(call))
     let stored = StoredResource(Resource.kind, id: id, resource)
     try await server.commit(caller) { change in
       let old = try server.found(change.transaction.resource(Resource.kind, id: id, tenant: caller.tenant))
@@ -120,28 +139,35 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
       try Resource.demandLeave(from: old.decoded(Resource.self), to: resource, in: change)
       _ = try change.transaction.update(stored, tenant: caller.tenant)
       change.isPolicyChanged = Resource.isPolicy
-      try change.record(.resourceChanged, id, ["kind": Resource.kind.rawValue])
+      try change.record(.resourceChanged, id, replacing: old, with: stored)
     }
     return try response(stored)
   }
 
   @Sendable func remove(_ call: Call, _ caller: Caller) async throws -> Response {
-    let id = try call.name()
+    let id = try call.name(Resource.isName)
     try await server.commit(caller) { change in
       let old = try server.found(change.transaction.resource(Resource.kind, id: id, tenant: caller.tenant))
       try call.requireMatch(tag(old))
       try Resource.demandLeave(from: old.decoded(Resource.self), to: nil, in: change)
       _ = try change.transaction.deleteResource(Resource.kind, id: id, tenant: caller.tenant)
       change.isPolicyChanged = Resource.isPolicy
-      if Resource.kind == .group {
-        let devices = try change.transaction.devices(tenant: caller.tenant).map(\.id)
-        change.changedDevices = try devices.filter {
-          try change.transaction.deviceState(tenant: caller.tenant, id: $0)?.groups.contains(id) == true
-        }
-      }
-      try change.record(.resourceRemoved, id, ["kind": Resource.kind.rawValue])
+      if Resource.kind == .group { try leave(id, in: change) }
+      try change.record(.resourceRemoved, id, replacing: old, with: nil)
     }
     return .plain(.noContent)
+  }
+
+  /// Takes a group out of the devices that are in it: one that is made anew with this name is another.
+  private func leave(_ group: String, in change: Change) throws {
+    for device in try change.transaction.devices(tenant: change.tenant).map(\.id) {
+      guard var state = try change.transaction.deviceState(tenant: change.tenant, id: device),
+        state.groups.contains(group)
+      else { continue }
+      state.groups.removeAll { $0 == group }
+      try change.transaction.update(state, tenant: change.tenant, id: device)
+      change.changedDevices.append(device)
+    }
   }
 
   /// What is read must be what is kept: a field that would be passed over is refused.

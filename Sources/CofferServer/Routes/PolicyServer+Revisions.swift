@@ -66,7 +66,7 @@ extension PolicyServer {
       try call.requireMatch(EntityTag(digest: current.digest))
       try restoreApps(earlier, change)
       let content = PolicyContent(of: earlier)
-      try TwoPeople.demandNarrowing(from: Self.rules(in: change), to: content.rules, in: change)
+      try TwoPeople.demandNarrowing(TwoPeople.widens(from: Self.content(in: change), to: content), in: change)
       try content.replace(in: change)
       try change.record(.revisionRestored, "\(number)")
       return current.number + 1
@@ -83,10 +83,11 @@ extension PolicyServer {
     }
     let wanted = Dictionary(uniqueKeysWithValues: earlier.apps.map { ($0.id, $0) })
     for var app in try transaction.appsInForce(tenant: tenant) where wanted[app.approval.id] == nil {
+      let old = AppView(app)
       app.state = .revoked
       app.details.revokedBy = change.actor.description
       _ = try transaction.update(app, tenant: tenant)
-      try change.record(.appRevoked, app.approval.id)
+      try change.record(.appRevoked, app.approval.id, from: old, to: AppView(app))
     }
     for approval in earlier.apps {
       let known = try transaction.appRecord(tenant: tenant, identity: approval.identity)
@@ -113,7 +114,8 @@ extension PolicyServer {
       guard try transaction.insert(app, tenant: tenant) else {
         throw HTTPProblem(.conflict, "An app stands in the way.")
       }
-      try change.record(.appApproved, approval.id, ["revision": "\(earlier.revision)"])
+      try change.record(
+        .appApproved, approval.id, ["revision": "\(earlier.revision)"], from: known.map(AppView.init), to: AppView(app))
     }
   }
 

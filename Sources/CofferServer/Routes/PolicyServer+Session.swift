@@ -55,20 +55,22 @@ extension PolicyServer {
   func signIn(
     company: String, email: String, password: SecretBytes, code: String?, address: String
   ) async throws -> (BearerToken, Session, Administrator) {
-    let known = try await store.read { transaction in
-      try transaction.tenant(name: company).flatMap { try transaction.administrator(tenant: $0.id, email: email) }
+    let (tenant, known) = try await store.read { transaction -> (String?, Administrator?) in
+      guard let tenant = try transaction.tenant(name: company)?.id else { return (nil, nil) }
+      return (tenant, try transaction.administrator(tenant: tenant, email: email))
     }
+    let target = tenant.map { RefusedSignIns.Key(tenant: $0, account: known?.id) }
     // Counted by what the store found, so that no other spelling of an account has tries of its own. One that is not
     // there is counted by its text as the store would compare it.
     let account = known?.id ?? "\(company)\0\(Self.foldingASCII(email))"
-    if let wait = limiter.begin(account: account, address: address, now: time.now().seconds) {
-      metrics.count(.signInsLimited)
+    if let wait = limiter.begin(account: account, address: address, now: uptime) {
+      note(target, isLimited: true)
       throw HTTPProblem.tooMany(retryAfter: wait)
     }
     guard
       try await passwords.matches(
         password, known?.password, for: FairLine.Party(account: account, address: address)), let known
-    else { throw refusedSignIn() }
+    else { throw refusedSignIn(target) }
     let (secret, id) = (BearerToken(.session), UUID().uuidString.lowercased())
     let signedIn = try await commit(.administrator(known.id), in: known.tenant) { change in
       // As it is now: the password or the second factor may have changed while the derivation ran.
@@ -83,7 +85,7 @@ extension PolicyServer {
       try change.record(.signedIn, person.id)
       return (session, person)
     }
-    guard let (session, person) = signedIn else { throw refusedSignIn() }
+    guard let (session, person) = signedIn else { throw refusedSignIn(target) }
     limiter.succeeded(account: account, address: address)
     return (secret, session, person)
   }
@@ -92,9 +94,16 @@ extension PolicyServer {
     String(decoding: text.utf8.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self)
   }
 
-  private func refusedSignIn() -> HTTPProblem {
-    metrics.count(.signInsRefused)
+  private func refusedSignIn(_ target: RefusedSignIns.Key?) -> HTTPProblem {
+    note(target, isLimited: false)
     return Self.signInRefused
+  }
+
+  /// Counts what was refused: for the operator, and for the company's audit, where there is such a company. Nothing is
+  /// written here, so that an account that is there takes as long as one that is not.
+  private func note(_ target: RefusedSignIns.Key?, isLimited: Bool) {
+    metrics.count(isLimited ? .signInsLimited : .signInsRefused)
+    if let target { refusedSignIns.note(target, isLimited: isLimited, now: time.now().seconds) }
   }
 
   /// Whether a second factor is not asked for or `code` is a fresh one of it, whose step is then noted in `person`.
@@ -205,7 +214,7 @@ extension PolicyServer {
       try await passwords.matches(
         Self.secret(password), signedIn.administrator.password, for: Self.party(signedIn, address))
     else {
-      throw refusedSignIn()
+      throw refusedSignIn(Self.target(signedIn))
     }
     limiter.succeeded(account: signedIn.administrator.id, address: address)
   }
@@ -215,11 +224,18 @@ extension PolicyServer {
   }
 
   private func limit(_ signedIn: SignedIn, address: String) throws {
-    let (account, now) = (signedIn.administrator.id, time.now().seconds)
-    if let wait = limiter.begin(account: account, address: address, now: now) {
+    if let wait = limiter.begin(account: signedIn.administrator.id, address: address, now: uptime) {
+      note(Self.target(signedIn), isLimited: true)
       throw HTTPProblem.tooMany(retryAfter: wait)
     }
   }
+
+  private static func target(_ signedIn: SignedIn) -> RefusedSignIns.Key {
+    RefusedSignIns.Key(tenant: signedIn.administrator.tenant, account: signedIn.administrator.id)
+  }
+
+  /// Seconds since the system's start.
+  var uptime: Int64 { Int64(clamping: time.sinceBoot().seconds) }
 
   private func changeAccount(
     _ signedIn: SignedIn, _ body: @Sendable (inout Administrator, Change) throws -> Void

@@ -36,11 +36,14 @@ extension PolicyServer {
       var settings = settings
       settings.managed = tenant.settings.managed
       guard settings != tenant.settings else { return }
+      try TwoPeople.demandNarrowing(TwoPeople.widens(from: tenant.settings, to: settings), in: change)
+      let old = Self.shown(tenant.settings)
       tenant.settings = settings
       try change.transaction.update(tenant)
       let actions = settings.ownerActions.map(\.rawValue).joined(separator: " ")
       try change.record(
-        .settingsChanged, nil, ["ownerActions": actions, "allowFilteredTier": "\(settings.allowFilteredTier)"])
+        .settingsChanged, nil, ["ownerActions": actions, "allowFilteredTier": "\(settings.allowFilteredTier)"],
+        from: old, to: Self.shown(settings))
       change.isPolicyChanged = true
     }
     return Self.response(settings)
@@ -64,10 +67,13 @@ extension PolicyServer {
       var tenant = try found(change.transaction.tenant(id: caller.tenant))
       try call.requireMatch(EntityTag(of: Response.encoded(tenant.grace)))
       guard grace != tenant.grace else { return }
+      try TwoPeople.demandNarrowing(TwoPeople.widens(from: tenant.grace, to: grace), in: change)
+      let old = tenant.grace
       tenant.grace = grace
       try change.transaction.update(tenant)
       try change.record(
-        .settingsChanged, nil, ["warnAfter": "\(grace.warnAfter)", "blockAfter": "\(grace.blockAfter)"])
+        .settingsChanged, nil, ["warnAfter": "\(grace.warnAfter)", "blockAfter": "\(grace.blockAfter)"],
+        from: old, to: grace)
       change.isPolicyChanged = true
     }
     return Self.response(grace)

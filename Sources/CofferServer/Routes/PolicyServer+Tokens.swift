@@ -63,7 +63,8 @@ extension PolicyServer {
       try change.transaction.insert(token, hash: secret.hash)
       try change.record(
         .tokenCreated, id,
-        ["role": token.role.rawValue, "scopes": token.permissions.map(\.rawValue).sorted().joined(separator: " ")])
+        ["role": token.role.rawValue, "scopes": token.permissions.map(\.rawValue).sorted().joined(separator: " ")],
+        to: TokenView(token))
       return KeptAnswer(TokenView(token, secret: secret))
     }
   }

@@ -85,7 +85,7 @@ public protocol AccountTable {
 
 /// Who is signed in.
 public protocol SessionTable {
-  /// Adds a session, and forgets the administrator's sessions that are over by `now`.
+  /// Adds a session, and forgets the administrator's sessions that are over by `now`, or that began long after it.
   func insert(_ session: Session, hash: [UInt8], now: Int64) throws
   /// The session with this hash, over or not, and whose it is.
   func session(hash: [UInt8]) throws -> (Session, Administrator)?
@@ -183,7 +183,8 @@ public protocol DeviceTable {
   func noteDevice(id: String, seenAt: Int64) throws
   /// Removes the device with its tokens. `false` when there is none.
   func deleteDevice(tenant: String, id: String) throws -> Bool
-  /// Notes that a device used an assertion's id. `false` when it has used it before. Forgets ids that expired by `now`.
+  /// Notes that a device used an assertion's id. `false` when it has used it before. Forgets ids that expired by `now`, and
+  /// takes none any more that ends when one of those did: a clock may be set back.
   func noteAssertion(device: String, id: String, expiresAt: Int64, now: Int64) throws -> Bool
   /// Adds a device token, and forgets the device's tokens that expired by `now`.
   func insertDeviceToken(hash: [UInt8], device: String, expiresAt: Int64, now: Int64) throws

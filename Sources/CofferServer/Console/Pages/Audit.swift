@@ -92,6 +92,7 @@ enum AuditWords {
     case .invitationCreated: "Invited somebody"
     case .invitationRevoked: "Withdrew an invitation"
     case .signedIn: "Signed in"
+    case .signInsRefused: "Refused attempts to sign in"
     case .signedOut: "Signed out"
     case .passwordChanged: "Changed the own password"
     case .secondFactorAdded: "Added one-time codes"

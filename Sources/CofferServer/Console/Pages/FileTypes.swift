@@ -58,7 +58,7 @@ extension Console {
   }
 
   @Sendable private func fileTypePage(_ visit: Visit) async throws -> ConsolePage {
-    let (id, tenant) = (try visit.call.name(), try visit.person().administrator.tenant)
+    let (id, tenant) = (try visit.call.name(PolicyText.isExtension), try visit.person().administrator.tenant)
     let stored = try await store.read { try server.found($0.resource(.fileType, id: id, tenant: tenant)) }
     let (type, tag) = (try stored.decoded(FileType.self), EntityTag(of: stored.body.utf8))
     return ConsolePage("File type .\(type.extension)", in: .fileTypes) {

@@ -30,6 +30,8 @@ struct AuditSubject: Sendable {
       link = "/console/revisions/\(subject)"
     case .resourceCreated?, .resourceChanged?, .resourceRemoved?, .draftPublished?:
       try setResource(entry, subject, tenant, transaction)
+    case .signInsRefused?:
+      name = try transaction.administrator(tenant: tenant, id: subject)?.email ?? "a former administrator"
     case .administratorCreated?, .administratorChanged?, .administratorRemoved?:
       name = try transaction.administrator(tenant: tenant, id: subject)?.email ?? "a former administrator"
     case .invitationCreated?, .invitationRevoked?: name = "invitation \(subject.prefix(8))"
@@ -58,6 +60,8 @@ struct AuditSubject: Sendable {
     case .classification: (name, page) = (id, "/console/classifications/\(id)")
     case .group: (name, page) = (id, "/console/groups/\(id)")
     case .fileType: (name, page) = (".\(id)", "/console/file-types/\(id)")
+    case .deviceGroups:
+      (name, page) = (Self.name(try transaction.device(tenant: tenant, id: id), id), "/console/devices/\(id)")
     case .draft:
       name = try stored.map { "“\(try $0.decoded(PolicyDraft.self).title)”" } ?? "draft \(id.prefix(8))"
       page = "/console/drafts/\(id)"
@@ -69,10 +73,16 @@ struct AuditSubject: Sendable {
     entry.details.sorted { $0.key < $1.key }.compactMap { key, value in
       switch (AuditAction(rawValue: entry.action), key) {
       // The name has these.
-      case (_, "digest"), (_, "command"), (_, "enrollment"), (.resourceCreated?, "kind"), (.resourceChanged?, "kind"),
+      case (_, "digest"), (_, AuditEntry.before), (_, AuditEntry.after), (_, "command"), (_, "enrollment"),
+        (.resourceCreated?, "kind"), (.resourceChanged?, "kind"),
         (.resourceRemoved?, "kind"), (.commandQueued?, "kind"), (.commandAnswered?, "kind"),
         (.commandCancelled?, "kind"):
         nil
+      case (.signInsRefused?, "refused"): "\(value) refused"
+      case (.signInsRefused?, "limited"): "\(value) too soon to be tried"
+      case (.signInsRefused?, "from"): "from \(Int64(value).map(Words.moment) ?? value)"
+      case (.signInsRefused?, "until"): "until \(Int64(value).map(Words.moment) ?? value)"
+      case (.deviceEnrolled?, "key"): "key \(value.prefix(8))…"
       case (.commandAnswered?, "outcome"): value == "done" ? "done, says the receipt" : value
       case (.settingsChanged?, "managed"):
         "set now: "

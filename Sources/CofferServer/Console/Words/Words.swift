@@ -128,6 +128,7 @@ enum Words {
     case .group: "group of devices"
     case .draft: "draft"
     case .fileType: "file type"
+    case .deviceGroups: "request for a device’s groups"
     }
   }
 
@@ -193,10 +194,13 @@ enum Words {
 
   /// A time in UTC, as people and programs read it.
   static func time(_ seconds: Int64) -> HTML {
-    let date = Date(timeIntervalSince1970: Double(seconds))
-    let text = date.formatted(.iso8601)
-    let shown = "\(text.prefix(10)) \(text.dropFirst(11).prefix(5)) UTC"
-    return Tag.time(.dateTime(text)) { shown }
+    Tag.time(.dateTime(Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601))) { moment(seconds) }
+  }
+
+  /// The same as a text.
+  static func moment(_ seconds: Int64) -> String {
+    let text = Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
+    return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5)) UTC"
   }
 
   /// How long ago something was, roughly.
