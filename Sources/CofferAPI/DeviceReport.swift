@@ -21,11 +21,15 @@ public struct DeviceReport: Codable, Hashable, Sendable {
   public var appliedDigest: String?
   /// By the setting's name.
   public var settings: [String: Treatment]?
+  /// For the holder of the company's escrow key, where the vault is sealed to it.
+  public var escrow: EscrowReport?
 
   public init(
     osVersion: String? = nil, version: String? = nil, isPasscodeSet: Bool? = nil, isProtectionAvailable: Bool? = nil,
-    appliedRevision: Int64? = nil, appliedDigest: String? = nil, settings: [String: Treatment]? = nil
+    appliedRevision: Int64? = nil, appliedDigest: String? = nil, settings: [String: Treatment]? = nil,
+    escrow: EscrowReport? = nil
   ) {
+    self.escrow = escrow
     self.osVersion = osVersion
     self.version = version
     self.isPasscodeSet = isPasscodeSet

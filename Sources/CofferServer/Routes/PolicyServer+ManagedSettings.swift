@@ -18,6 +18,9 @@ extension PolicyServer {
       try call.requireMatch(EntityTag(of: Response.encoded(tenant.settings.managed ?? [:])))
       guard values != tenant.settings.managed ?? [:] else { return tenant.settings }
       tenant.settings.managed = values.isEmpty ? nil : values
+      guard !tenant.settings.managedSettings.isEscrowAsked || tenant.escrowDelegation != nil else {
+        throw HTTPProblem(.conflict, "No escrow key is delegated: POST /v1/keys/delegations with use escrow.")
+      }
       try change.transaction.update(tenant)
       try change.record(.settingsChanged, nil, ["managed": values.keys.sorted().joined(separator: " ")])
       change.isPolicyChanged = true
