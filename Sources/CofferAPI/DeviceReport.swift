@@ -24,12 +24,15 @@ public struct DeviceReport: Codable, Hashable, Sendable {
   /// When it was sent by the device's clock, in milliseconds since 1970: of two that arrive in the wrong order the server
   /// keeps the later.
   public var sentAt: Int64?
+  /// For the holder of the company's escrow key, where the vault is sealed to it.
+  public var escrow: EscrowReport?
 
   public init(
     osVersion: String? = nil, version: String? = nil, isPasscodeSet: Bool? = nil, isProtectionAvailable: Bool? = nil,
     appliedRevision: Int64? = nil, appliedDigest: String? = nil, settings: [String: Treatment]? = nil,
-    sentAt: Int64? = nil
+    sentAt: Int64? = nil, escrow: EscrowReport? = nil
   ) {
+    self.escrow = escrow
     self.osVersion = osVersion
     self.version = version
     self.isPasscodeSet = isPasscodeSet

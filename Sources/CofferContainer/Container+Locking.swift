@@ -54,7 +54,8 @@ extension Container {
 
   /// Brings the keys back. Throws a refusal where the passcode is wrong, also where nothing is locked.
   public func unlock(passcode: SecretBytes) throws {
-    try ContainerError.telling(vault.passcodeAttempts) { try vault.unlock(passcode: passcode) }
+    var access = try ContainerError.telling(vault.passcodeAttempts) { try vault.unlock(passcode: passcode) }
+    settleEscrow(&access)
   }
 
   /// Calls `observer` on every event, on the thread that locks or unlocks, until the observation goes. It may use the

@@ -3,6 +3,7 @@ internal import CofferFiles
 public import CofferKeys
 public import CofferSystem
 internal import CofferVault
+internal import Synchronization
 
 /// A vault behind its gate: the only way from stored files to anything outside.
 ///
@@ -12,11 +13,14 @@ public final class Container: Sendable {
   let vault: Vault
   let gate: Gate
   let detector: ContentTypeDetector
+  /// What the company's escrow key became at an unlock, until somebody asks.
+  let escrowChange = Mutex<EscrowChange?>(nil)
 
   init(_ vault: Vault, keyStore: any KeyStore, sniffer: any ContentSniffer, time: any TimeSource) throws {
     self.vault = vault
     detector = ContentTypeDetector(sniffer: sniffer)
     gate = try Gate(vault: vault, keyStore: keyStore, time: time)
+    recordEscrowUses()
   }
 
   /// Makes a vault in an empty or new folder.
@@ -53,9 +57,11 @@ public final class Container: Sendable {
     try ContainerError.telling(Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)) {
       var options = VaultOptions()
       options.acceptsOlderState = acceptingOlderState
-      return try Container(
-        Vault.open(at: path, keyStore: keyStore, passcode: passcode, time: time, options: options),
-        keyStore: keyStore, sniffer: sniffer, time: time)
+      var (vault, access) = try Vault.openWithAccess(
+        at: path, keyStore: keyStore, passcode: passcode, time: time, options: options)
+      let container = try Container(vault, keyStore: keyStore, sniffer: sniffer, time: time)
+      container.settleEscrow(&access)
+      return container
     }
   }
 

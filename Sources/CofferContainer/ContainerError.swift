@@ -54,7 +54,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
 
   private static func category(of error: VaultError) -> Category {
     switch error {
-    case .noVault, .notAVault, .notFound, .noRecoverySlot, .noEscrowSlot, .notADirectory, .noSuchAttribute, .linkLoop:
+    case .clearing(.nothingPending), .noVault, .notAVault, .notFound, .noRecoverySlot, .noEscrowSlot, .notADirectory,
+      .noSuchAttribute, .linkLoop:
       .notFound
     case .folderNotEmpty, .exists, .directoryNotEmpty, .full, .attributeExists, .tooLarge, .tooManyLinks,
       .tooManyAttributes, .nameCollisions:
@@ -62,7 +63,7 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
     case .newerFormat, .damaged, .olderThanAnchor, .outdatedKeybag: .damaged
     case .wrongPasscode, .tooManyAttempts, .wiped, .maybeCopy, .copyOfPresentVault, .foreignKeybag, .nothingToWipe,
       .wrongRecoveryKey,
-      .wrongEscrowKey, .deviceSecretMissing, .locked:
+      .wrongEscrowKey, .clearing, .deviceSecretMissing, .locked:
       .refused
     case .inUse, .busy: .tryAgain
     case .emptyPasscode, .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink,

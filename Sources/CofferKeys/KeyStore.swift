@@ -14,11 +14,13 @@ public enum KeyStoreItem: String, CaseIterable, Sendable {
   case enrolment
   /// Where the folder lies in which the vault was changed last; by what a copy of it is told from the vault.
   case place
+  /// What lets a company's escrow key have a new passcode set on this device.
+  case escrow
   /// That a wipe of the vault has begun: nothing opens it any more. The last item to go.
   case wiped
 
   /// Whether a key hangs on it, so that its old bytes must not stay.
-  var isSecret: Bool { self == .deviceSecret || self == .rotation }
+  var isSecret: Bool { self == .deviceSecret || self == .rotation || self == .escrow }
 }
 
 /// A place for a device's secrets: a folder, a TPM, a keychain.

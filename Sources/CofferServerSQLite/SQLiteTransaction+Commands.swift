@@ -89,12 +89,15 @@ extension SQLiteTransaction {
   }
 
   private static func command(_ row: StoredRow) throws -> CommandRecord {
+    let (document, kind) = (
+      try row.text("document"), try row.value("kind", try row.text("kind")) { DeviceCommand.Kind(rawValue: $0) }
+    )
     let command = DeviceCommand(
-      tenant: try row.text("tenant"), audience: try row.text("device"), id: try row.text("id"),
-      kind: try row.value("kind", try row.text("kind")) { DeviceCommand.Kind(rawValue: $0) },
-      issuedAt: try row.integer("created_at"), notAfter: try row.integer("expires_at"))
+      tenant: try row.text("tenant"), audience: try row.text("device"), id: try row.text("id"), kind: kind,
+      issuedAt: try row.integer("created_at"), notAfter: try row.integer("expires_at"),
+      clearing: kind == .clearPasscode ? DeviceCommand.statedClearing(in: document) : nil)
     return CommandRecord(
-      command: command, document: try row.text("document"), createdBy: try row.text("created_by"),
+      command: command, document: document, createdBy: try row.text("created_by"),
       state: try row.value("state", try row.text("state")) { CommandRecord.State(rawValue: $0) },
       receipt: try row.optionalText("receipt"), answeredAt: try row.optionalInteger("answered_at"))
   }

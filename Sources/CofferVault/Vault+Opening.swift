@@ -194,9 +194,19 @@ extension Vault {
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes,
     files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
   ) throws -> Vault {
+    try openWithAccess(at: path, keyStore: keyStore, passcode: passcode, files: files, time: time, options: options)
+      .vault
+  }
+
+  /// As above, with leave to change what else opens it.
+  public static func openWithAccess(
+    at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes,
+    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
+  ) throws -> (vault: Vault, access: VaultAccess) {
     try openingErrors {
       let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
-      return try place.vault(place.locked.unlock(passcode: passcode), options: options)
+      let opened = try place.locked.unlock(passcode: passcode)
+      return (try place.vault(opened, options: options), VaultAccess(opened: opened))
     }
   }
 

@@ -43,6 +43,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case noEscrowSlot
   /// The company's private key is not the one that opens the vault.
   case wrongEscrowKey
+  /// The company's key has not cleared the passcode.
+  case clearing(ClearingFault)
   /// The key store holds no secret for this vault, so no passcode can open it here.
   case deviceSecretMissing
   /// Another process holds the vault; its process id where it is known.
@@ -152,6 +154,7 @@ extension VaultError: CustomStringConvertible {
     case .wrongRecoveryKey: "the recovery key is well written, but not this vault's, or was replaced by another"
     case .noEscrowSlot: "no company's key opens the vault"
     case .wrongEscrowKey: "the company's key is not the one that opens the vault"
+    case .clearing(let fault): fault.description
     case .deviceSecretMissing:
       "the key store holds no secret for this vault, so it cannot be opened here; check --key-store"
     case .inUse(let holder?): "the vault is in use by process \(holder); try again when it has ended"

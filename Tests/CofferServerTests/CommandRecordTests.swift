@@ -55,7 +55,8 @@ import Testing
     let company = try await harness.company()
     let (device, second) = (try await company.enroll(), try await company.enroll())
     let path = "/v1/devices/\(device.enrollment.deviceId)/commands"
-    let id = try await company.make(path, #"{"kind":"\#(kind.rawValue)"}"#)
+    let more = kind == .clearPasscode ? #","clearing":"AAAA""# : ""
+    let id = try await company.make(path, #"{"kind":"\#(kind.rawValue)"\#(more)}"#)
     let command = try #require(try await Self.orders(device).first).command
     #expect(command.id == id && command.kind == kind)
     #expect(try await Self.orders(second).isEmpty)

@@ -5,7 +5,8 @@ import Testing
 @Suite struct HelpTests {
   static let commands: [[String]] = [
     ["init"], ["unlock"], ["lock"], ["agent"], ["agent", "status"], ["agent", "stop"], ["agent", "run"], ["info"],
-    ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["mount"], ["unmount"], ["verify"],
+    ["passcode"], ["recover"], ["wipe"], ["escrow"], ["escrow", "keygen"], ["escrow", "clear"], ["mount"], ["unmount"],
+    ["verify"],
     ["backup"], ["accept-restored"],
     ["put"], ["get"], ["cat"], ["ls"], ["stat"], ["mkdir"], ["mv"], ["rm"], ["protect"], ["import"], ["export"],
     ["enroll"], ["policy"],
@@ -109,6 +110,7 @@ import Testing
     ["ls", "--vault"], ["mkdir"], ["policy", "drop"], ["backup"], ["backup", "a", "b"], ["verify", "/a"],
     ["accept-restored", "/a"], ["wipe", "now"], ["passcode", "new"], ["escrow", "keygen"],
     ["recover", "--recovery-key-file", "a", "--escrow-key-file", "b"],
+    ["recover", "--cleared", "--escrow-key-file", "b"], ["escrow", "clear", "device.json"],
     ["import", "a", "/a"], ["export", "/a", "a"], ["import", "--rncryptor", "a"],
     ["protect", "/a"], ["protect", "/a", "high"], ["unlock", "--grace", "-1"],
     ["agent", "end"],

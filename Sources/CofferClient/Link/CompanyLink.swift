@@ -16,15 +16,18 @@ public struct CompanyLink: Sendable {
   private let device: any LinkedDevice
   let client: PolicyClient
   private let pace: any LinkPace
+  private let bell: LinkBell
   private let tell: @Sendable (LinkEvent) -> Void
 
   /// - Parameters:
   ///   - client: how the server is spoken to.
+  ///   - bell: wakes it as an event of the company does.
   ///   - tell: hears of everything, on any thread.
   public init(
     _ device: any LinkedDevice, client: PolicyClient = PolicyClient(), pace: any LinkPace = SystemPace(),
-    tell: @escaping @Sendable (LinkEvent) -> Void
+    bell: LinkBell = LinkBell(), tell: @escaping @Sendable (LinkEvent) -> Void
   ) {
+    self.bell = bell
     self.device = device
     self.client = client
     self.pace = pace
@@ -76,6 +79,7 @@ public struct CompanyLink: Sendable {
   ) async throws(ClientError) {
     let (calls, caller) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingNewest(1))
     let pulse = Pulse()
+    defer { bell.connect(nil) }
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask {
@@ -85,6 +89,7 @@ public struct CompanyLink: Sendable {
           try await connection.stream("/v1/device/events", headers: headers) {
             pulse.beat()
             tell(.connected)
+            bell.connect(caller)
             // What happened before the stream was open, nobody tells.
             caller.yield("")
           } _: { bytes in

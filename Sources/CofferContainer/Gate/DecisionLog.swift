@@ -42,11 +42,22 @@ final class DecisionLog: Sendable {
 
   /// Records a decision. What cannot be stored keeps its number, so that it is missed: a full disk decides nothing.
   func record(_ decision: Decision, of request: Request, time: Int64) {
+    record { DecisionRecord(decision, of: request, number: $0, previous: $1, time: time) }
+  }
+
+  /// Records what is no decision.
+  func record(_ event: DeviceEvent, isByCompany: Bool, revision: Int64, time: Int64) {
+    record {
+      DecisionRecord(event, isByCompany: isByCompany, revision: revision, number: $0, previous: $1, time: time)
+    }
+  }
+
+  private func record(_ make: (_ number: Int64, _ previous: String) -> DecisionRecord) {
     guard !vault.isReadOnly else { return }
     head.withLock { held in
       guard var head = loaded(held) else { return }
       let number = head.last + 1
-      let record = DecisionRecord(decision, of: request, number: number, previous: head.hash, time: time)
+      let record = make(number, head.hash)
       let text = record.text
       let needsBlock = number > head.reserved
       head.last = number

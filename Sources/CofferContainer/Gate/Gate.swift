@@ -82,6 +82,18 @@ final class Gate: Sendable {
     }
   }
 
+  /// Records what is no decision, where a company has an audit.
+  ///
+  /// - Parameter time: when it was; nil for now.
+  func record(_ event: DeviceEvent, isByCompany: Bool, time: Int64? = nil) {
+    switch state {
+    case .enrolled(let enrolment), .outdated(let enrolment):
+      decisions.record(
+        event, isByCompany: isByCompany, revision: enrolment.policy.revision, time: time ?? now)
+    case .notEnrolled, .policyMissing: break
+    }
+  }
+
   /// Joins a company. Throws where the vault belongs to one.
   func enrol(_ enrolment: Enrolment, deviceKey: SigningKey) throws {
     try changing.withLock { _ in

@@ -62,6 +62,7 @@ extension Container {
         switch means {
         case .recoveryKey(let key): .recoveryKey(key)
         case .escrowKey(let key): .escrowKey(key)
+        case .clearingCode(let code): .clearingCode(code)
         }
       do {
         return try Container(

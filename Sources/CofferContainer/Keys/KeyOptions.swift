@@ -33,6 +33,16 @@ public enum RecoveryMeans: Sendable {
   case recoveryKey(RecoveryKey)
   /// The private half of the company's key.
   case escrowKey(HybridKey)
+  /// The code of a clearing that the company's order brought to this device.
+  case clearingCode(RecoveryKey)
+}
+
+/// What an unlock made of the company's escrow key.
+public enum EscrowChange: Sendable, Hashable {
+  /// The vault is sealed to it now.
+  case added(HybridPublicKey)
+  /// The company asks for it no more, and it opens the vault no more.
+  case removed
 }
 
 /// What is left of a vault that was wiped.

@@ -1,7 +1,8 @@
 internal import CofferCrypto
 internal import Foundation
 
-/// What a device decided, as one link of its own chain. It holds no file name.
+/// What a device decided, or what happened on it that its company's audit must have, as one link of its own chain. It holds
+/// no file name.
 ///
 /// The device counts its decisions and names in each the hash of the one before: an entry that is altered, taken out or
 /// moved shows, and one that is missing is a number that is missing.
@@ -15,12 +16,16 @@ public struct DecisionRecord: Codable, Hashable, Sendable {
   public let previous: String
   /// Seconds since 1970, by the device's clock.
   public let time: Int64
-  /// `owner`, or the app's bundle id.
+  /// `owner`, the app's bundle id, or of an event `company` or `owner`.
   public let actor: String
-  public let action: Action
+  /// Of a decision; absent where ``event`` is there.
+  public let action: Action?
+  /// Of what is no decision.
+  public let event: DeviceEvent?
   /// Of the file, where it is one that policy can have.
   public let fileExtension: String?
-  public let reason: Decision.Reason
+  /// Of a decision.
+  public let reason: Decision.Reason?
   /// At most ten of those that made the decision.
   public let rules: [String]
   public let revision: Int64
@@ -35,10 +40,27 @@ public struct DecisionRecord: Codable, Hashable, Sendable {
       case .app(let app): PolicyText.isApp(app.identity) ? app.identity.bundleId : "app"
       }
     action = request.action
+    event = nil
     fileExtension = request.file?.content.fileExtension.flatMap { PolicyText.isExtension($0) ? $0 : nil }
     reason = decision.reason
     rules = Array(decision.rules.prefix(10))
     revision = decision.revision
+  }
+
+  /// - Parameter isByCompany: whether the company brought it about, and not the person with the device.
+  public init(
+    _ event: DeviceEvent, isByCompany: Bool, revision: Int64, number: Int64, previous: String, time: Int64
+  ) {
+    self.number = number
+    self.previous = previous
+    self.time = time
+    self.event = event
+    self.revision = revision
+    actor = isByCompany ? "company" : "owner"
+    action = nil
+    fileExtension = nil
+    reason = nil
+    rules = []
   }
 
   /// The exact text that is kept, hashed and uploaded: JSON with sorted keys, in less than 2 KiB.
@@ -47,7 +69,8 @@ public struct DecisionRecord: Codable, Hashable, Sendable {
   /// Reads an entry that is exactly as this version writes it. Nil otherwise.
   public init?(text: String) {
     guard text.utf8.count <= 2048, let record = try? JSONDecoder().decode(Self.self, from: Data(text.utf8)),
-      record.text == text
+      record.text == text, (record.event == nil) == (record.action != nil && record.reason != nil),
+      record.event == nil || (record.action == nil && record.reason == nil)
     else { return nil }
     self = record
   }

@@ -6,7 +6,7 @@ public struct DeviceCommand: Codable, Hashable, Sendable {
     case lock
     /// Destroys the vault's keys. Signed by the root key or one that it delegated for this.
     case wipe
-    /// Lets the company's escrow key set a new passcode.
+    /// Lets whoever has a code set a new passcode: ``DeviceCommand/clearing`` was made with the company's escrow key.
     case clearPasscode
     /// Fetches the policy and reports.
     case refresh
@@ -23,20 +23,44 @@ public struct DeviceCommand: Codable, Hashable, Sendable {
   public var issuedAt: Int64
   /// A device does not begin to carry it out later than this.
   public var notAfter: Int64
+  /// Of ``Kind/clearPasscode`` alone: what the holder of the escrow key made for this device, base64url.
+  public var clearing: String?
 
-  public init(tenant: String, audience: String, id: String, kind: Kind, issuedAt: Int64, notAfter: Int64) {
+  /// Bytes of ``clearing`` as text.
+  public static let maximumClearing = 1024
+
+  public init(
+    tenant: String, audience: String, id: String, kind: Kind, issuedAt: Int64, notAfter: Int64, clearing: String? = nil
+  ) {
     self.tenant = tenant
     self.audience = audience
     self.id = id
     self.kind = kind
     self.issuedAt = issuedAt
     self.notAfter = notAfter
+    self.clearing = clearing
   }
 
   public func validate() throws(PolicyRefusal) {
     guard PolicyText.isIdentifier(tenant), PolicyText.isIdentifier(audience), PolicyText.isIdentifier(id),
-      issuedAt >= 0, notAfter > issuedAt
+      issuedAt >= 0, notAfter > issuedAt, clearing.map({ kind == .clearPasscode && Self.isClearing($0) }) ?? true
     else { throw .malformed("command") }
+  }
+}
+
+extension DeviceCommand {
+  /// Whether `text` may be a clearing. What it holds, its device says.
+  public static func isClearing(_ text: String) -> Bool {
+    (1...maximumClearing).contains(text.utf8.count) && Base64URL.decode(text) != nil
+  }
+
+  /// What a document says that nobody verifies: for whoever signed it.
+  public static func statedClearing(in document: String) -> String? {
+    let parts = document.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
+      let command = try? StrictJSON.decode(DeviceCommand.self, from: payload, "command")
+    else { return nil }
+    return command.clearing
   }
 }
 

@@ -18,6 +18,9 @@ public struct ManagedSettings: Hashable, Sendable {
     case logLevel
     /// The file servers that a device may be connected to.
     case allowedServers
+    /// Whether vaults are sealed to the company's escrow key. An administrator says `true`; the server signs the root's
+    /// delegation of that key into the policy in its place.
+    case escrow
   }
 
   public enum LogLevel: String, CaseIterable, Hashable, Sendable {
@@ -30,12 +33,17 @@ public struct ManagedSettings: Hashable, Sendable {
   public private(set) var lockAfterMinutes: Int?
   public private(set) var logLevel: LogLevel?
   public private(set) var allowedServers: [String]?
+  public private(set) var isEscrowAsked = false
+  /// The delegation of the escrow key, as a compact JWS that nobody has verified yet.
+  public private(set) var escrowDelegation: String?
   /// Names that this version knows, with values that cannot be right.
   public private(set) var malformed: [String] = []
   /// Names that this version does not know.
   public private(set) var unknown: [String] = []
 
   public static let maximumCount = 100
+  /// Bytes of a delegation.
+  private static let maximumDelegation = 4 << 10
 
   /// Reads what a bundle carries.
   public init(_ values: [String: JSONValue]) {
@@ -70,6 +78,11 @@ public struct ManagedSettings: Hashable, Sendable {
       }
       guard servers.count == values.count, servers.count <= 50, PolicyText.isSet(servers) else { return false }
       allowedServers = servers
+    case (.escrow, .boolean(let value)): isEscrowAsked = value
+    case (.escrow, .string(let text)):
+      guard text.utf8.count <= Self.maximumDelegation else { return false }
+      isEscrowAsked = true
+      escrowDelegation = text
     default: return false
     }
     return true
@@ -89,6 +102,7 @@ public struct ManagedSettings: Hashable, Sendable {
     if let name = settings.unknown.first {
       return (name, "is not one of \(Key.allCases.map(\.rawValue).joined(separator: ", "))")
     }
+    if settings.escrowDelegation != nil { return (Key.escrow.rawValue, "is true or false") }
     return settings.malformed.first.map { ($0, "is not a value that this setting can have") }
   }
 }

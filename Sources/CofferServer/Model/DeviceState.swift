@@ -16,6 +16,9 @@ extension DeviceReport {
     guard settings.map({ $0.count <= 100 && $0.keys.allSatisfy(PolicyText.isIdentifier) }) ?? true else {
       throw HTTPProblem.invalid("settings", "are at most 100")
     }
+    guard escrow.map(\.isWellFormed) ?? true else {
+      throw HTTPProblem.invalid("escrow", "has a part of another length than it must have")
+    }
   }
 }
 

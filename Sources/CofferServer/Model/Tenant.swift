@@ -37,6 +37,15 @@ public struct Tenant: Sendable {
   }
 }
 
+extension Tenant {
+  /// The delegation of the company's escrow key, as a compact JWS.
+  var escrowDelegation: String? {
+    delegations.map(\.document).last { document in
+      (try? SignedDelegation(verifying: document, root: keys.root, tenant: id))?.delegation.use == .escrow
+    }
+  }
+}
+
 /// A key that the root delegated, with its private half where the server has it.
 public struct StoredDelegation: Codable, Hashable, Sendable {
   /// The signed delegation, as a compact JWS.

@@ -48,7 +48,12 @@ extension Schemas {
         "osVersion": .text(minimum: 1, maximum: 64), "version": .text(minimum: 1, maximum: 64),
         "isPasscodeSet": .boolean, "isProtectionAvailable": .boolean, "appliedRevision": .integer(minimum: 1),
         "appliedDigest": digest,
-        "settings": .dictionary(of: .choice(of: DeviceReport.Treatment.self), maximum: 100), "sentAt": sentAt,
+        "settings": .dictionary(of: .choice(of: DeviceReport.Treatment.self), maximum: 100),
+        "sentAt": sentAt,
+        "escrow": .object([
+          "tenant": id, "vault": .text(), "escrowKey": publicKey, "encapsulatedKey": .text(), "sealedKey": .text(),
+          "clearingKey": publicKey, "signature": .text(),
+        ]),
       ]),
     .pageOfCommands: page(of: .command),
     .command: .object(
@@ -57,7 +62,14 @@ extension Schemas {
         "state": .choice(CommandRecord.State.allCases.map(\.rawValue) + ["expired"]), "createdBy": actor,
         "createdAt": time, "expiresAt": time,
       ], optional: ["answeredAt": time, "receipt": jws, "reason": .text("The device's own words.")]),
-    .newCommand: .object(["kind": commandKind], optional: ["expiresIn": lifetime(DeviceCommands.lifetimes)]),
+    .newCommand: .object(
+      ["kind": commandKind],
+      optional: [
+        "expiresIn": lifetime(DeviceCommands.lifetimes),
+        "clearing": .text(
+          "Of clearPasscode, which needs it: what coffer escrow clear printed.", minimum: 1,
+          maximum: DeviceCommand.maximumClearing),
+      ]),
     .pageOfDecisions: .object(
       [
         "items": .list(of: .object(["number": .integer(), "entry": .text(), "receivedAt": time])),

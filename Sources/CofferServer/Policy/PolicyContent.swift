@@ -25,6 +25,20 @@ struct PolicyContent: Codable, Hashable, Sendable {
     fileTypes = policy.fileTypes
     settings = policy.settings
     grace = policy.grace
+    // Which key was delegated then is no part of what people wrote.
+    if case .string = settings.managed?[Self.escrow] { settings.managed?[Self.escrow] = .boolean(true) }
+  }
+
+  private static let escrow = ManagedSettings.Key.escrow.rawValue
+
+  /// The settings as devices get them: that vaults are to be sealed to the escrow key takes the root's word which one that
+  /// is. Without it devices seal to none.
+  private func signedSettings(of tenant: Tenant) -> Settings {
+    var signed = settings
+    if signed.managed?[Self.escrow] == .boolean(true), let delegation = tenant.escrowDelegation {
+      signed.managed?[Self.escrow] = .string(delegation)
+    }
+    return signed
   }
 
   /// Whether a rule's id is one that this server gives.
@@ -36,7 +50,7 @@ struct PolicyContent: Codable, Hashable, Sendable {
     Policy(
       tenant: tenant.id, revision: revision, keyEpoch: tenant.keys.epoch, issuedAt: issuedAt, notAfter: notAfter,
       prevHash: prevHash, apps: apps.map(\.approval), rules: rules + apps.compactMap(\.versionRule),
-      classifications: classifications, fileTypes: fileTypes, settings: settings, grace: grace)
+      classifications: classifications, fileTypes: fileTypes, settings: signedSettings(of: tenant), grace: grace)
   }
 
   /// Makes this the company's content.

@@ -36,6 +36,7 @@ enum TwoPeople {
       || new.passcodeMinimumLength ?? 0 < old.passcodeMinimumLength ?? 0
       || new.protectionAtLeast ?? .none < old.protectionAtLeast ?? .none
       || new.lockAfterMinutes ?? .max > old.lockAfterMinutes ?? .max
+      || (new.isEscrowAsked && !old.isEscrowAsked)
       || old.allowedServers.map { !Set($0).isSuperset(of: new.allowedServers ?? ["any"]) } ?? false
   }
 

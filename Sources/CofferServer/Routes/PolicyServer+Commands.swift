@@ -9,6 +9,8 @@ enum DeviceCommands {
   /// How long an order waits for its device, in seconds, unless said otherwise.
   static let lifetime: Int64 = 30 * 86_400
   static let lifetimes: ClosedRange<Int64> = 60...90 * 86_400
+  /// Of one that clears a passcode: whoever lost theirs waits for it, and nothing that lets somebody in lies around.
+  static let clearingLifetime: Int64 = 86_400
   /// For one device, of each kind: no number of small orders keeps a wipe from it.
   static let maximumPending = 50
 }
@@ -16,10 +18,12 @@ enum DeviceCommands {
 /// Orders to devices: signed, queued, answered by a signed receipt, and kept.
 extension PolicyServer {
   private struct CommandBody: StrictBody {
-    enum CodingKeys: String, CodingKey, CaseIterable { case kind, expiresIn }
+    enum CodingKeys: String, CodingKey, CaseIterable { case kind, expiresIn, clearing }
     let kind: DeviceCommand.Kind
     /// Seconds.
     let expiresIn: Int64?
+    /// What the holder of the escrow key made; opaque here.
+    let clearing: String?
   }
 
   private struct CommandView: Encodable {
@@ -81,7 +85,11 @@ extension PolicyServer {
 
   @Sendable func createCommand(_ call: Call, _ caller: Caller) async throws -> Response {
     let (device, body) = (try call.id(), try call.strict(CommandBody.self))
-    let lifetime = body.expiresIn ?? DeviceCommands.lifetime
+    let isClearing = body.kind == .clearPasscode
+    let lifetime = body.expiresIn ?? (isClearing ? DeviceCommands.clearingLifetime : DeviceCommands.lifetime)
+    guard isClearing == (body.clearing != nil), body.clearing.map(DeviceCommand.isClearing) ?? true else {
+      throw HTTPProblem.invalid("clearing", "is what coffer escrow clear printed, for clearPasscode and nothing else")
+    }
     guard DeviceCommands.lifetimes.contains(lifetime) else {
       throw HTTPProblem.invalid("expiresIn", "is from one minute to 90 days, in seconds")
     }
@@ -102,7 +110,7 @@ extension PolicyServer {
       }
       let command = DeviceCommand(
         tenant: caller.tenant, audience: device, id: id, kind: body.kind, issuedAt: change.now,
-        notAfter: change.now + lifetime)
+        notAfter: change.now + lifetime, clearing: body.clearing)
       let record = CommandRecord(
         command: command, document: try publisher.signed(command, of: tenant), createdBy: caller.actor.description)
       change.commands.append((device, try transaction.insert(record)))

@@ -81,6 +81,8 @@ extension PolicyServer {
       let (tenant, signed) = try publisher.delegating(body.use, key: body.key, for: old)
       try change.transaction.update(tenant)
       try publisher.signOrdersAnew(of: tenant, in: change)
+      // It is signed into the policy of a company that asks for it.
+      if body.use == .escrow, old.settings.managedSettings.isEscrowAsked { change.isPolicyChanged = true }
       try change.record(
         .keyDelegated, nil, ["use": body.use.rawValue, "key": signed.delegation.key], from: KeysView(old),
         to: KeysView(tenant))

@@ -19,6 +19,9 @@ extension PolicyServer {
       guard values != tenant.settings.managed ?? [:] else { return tenant.settings }
       let (before, old) = (tenant.settings, tenant.settings.managed ?? [:])
       tenant.settings.managed = values.isEmpty ? nil : values
+      guard !tenant.settings.managedSettings.isEscrowAsked || tenant.escrowDelegation != nil else {
+        throw HTTPProblem(.conflict, "No escrow key is delegated: POST /v1/keys/delegations with use escrow.")
+      }
       try TwoPeople.demandNarrowing(TwoPeople.widens(from: before, to: tenant.settings), in: change)
       try change.transaction.update(tenant)
       try change.record(

@@ -4,7 +4,7 @@ internal import CofferKeys
 /// The ways to the master key beside the passcode. None of them needs the device.
 extension Keybag {
   private static let recoveryLabel = "recovery slot"
-  private static let escrowInfo = Array("coffer escrow 0".utf8)
+  static let escrowInfo = Array("coffer escrow 0".utf8)
 
   mutating func setRecoveryKey(_ key: RecoveryKey, master: SecretKey, vault: VaultID) throws {
     recoverySlot = try master.wrapped(under: key.key(Self.recoveryLabel, context: vault.bytes))

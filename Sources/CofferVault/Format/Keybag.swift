@@ -101,9 +101,14 @@ extension Keybag {
     rotationCommitment = lock.rotation.commitment
     passcodeSlot = try lock.master.wrapped(under: lock.device.passcodeKey(lock.derived, rotation: lock.rotation))
     none = try SecretKey(unwrapping: noneUnderMaster, under: lock.master).wrapped(under: lock.device.key)
+    authenticate(on: lock.device, master: lock.master, for: description)
+  }
+
+  /// Makes the codes anew, after a field was changed that opens nothing on this device.
+  mutating func authenticate(on device: DeviceKeys, master: SecretKey, for description: VaultDescription) {
     let bytes = authenticatedBytes(with: description)
-    deviceCode = MessageAuthentication.code(for: bytes, key: lock.device.authentication)
-    masterCode = MessageAuthentication.code(for: bytes, key: lock.master.derived(Self.codeLabel))
+    deviceCode = MessageAuthentication.code(for: bytes, key: device.authentication)
+    masterCode = MessageAuthentication.code(for: bytes, key: master.derived(Self.codeLabel))
   }
 
   /// Whether this device made it.

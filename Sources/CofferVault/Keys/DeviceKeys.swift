@@ -10,6 +10,8 @@ struct DeviceKeys {
   let authentication: SecretKey
   /// Keys the code of the attempts.
   let attempts: SecretKey
+  /// Seals what is kept for a company's escrow key.
+  let escrow: SecretKey
   private let marks: KeyedHash
   private let secret: SecretKey
   private let vault: VaultID
@@ -24,6 +26,7 @@ struct DeviceKeys {
     key = secret.derived("device key", context: vault.bytes)
     authentication = secret.derived("device authentication", context: vault.bytes)
     attempts = secret.derived("attempts", context: vault.bytes)
+    escrow = secret.derived("escrow record", context: vault.bytes)
     marks = KeyedHash(key: secret.derived("wrong passcodes", context: vault.bytes))
   }
 

@@ -11,13 +11,16 @@ internal import CofferSystem
 /// 4. the key store has the new component only: the old keybag opens with nothing any more;
 /// 5. the anchor expects the new keybag.
 ///
+/// Where the passcode stays, so does the component, and 1 and 4 are left out.
+///
 /// What a crash leaves of it is ended by the next opening: see ``LockedVault/unlock(passcode:deriving:)`` for 4, and the
 /// vault's opening for 5. Runs under the key store's lock.
 struct KeybagChange {
   let locked: LockedVault
   /// The components of the rotation that keybags which are there may have.
   let present: [SecretKey]
-  let component: SecretKey
+  /// Nil where the new keybag has the present one.
+  let component: SecretKey?
   /// The new keybag's bytes.
   let bytes: [UInt8]
 
@@ -25,10 +28,10 @@ struct KeybagChange {
   ///   - announce: makes the anchor accept the new keybag as well.
   ///   - conclude: makes the anchor accept no other.
   func run(announce: () throws -> Void, conclude: () throws -> Void) throws {
-    try write(present + [component])
+    if let component { try write(present + [component]) }
     try announce()
     try locked.folder.files.replaceDurably(VaultFormat.keybag, in: locked.folder.descriptor, with: bytes)
-    try write([component])
+    if let component { try write([component]) }
     try conclude()
   }
 

@@ -173,14 +173,14 @@ struct AskedPasscode {
 }
 
 extension Vault {
-  /// The keys of a vault that is open already, for whoever has its passcode: the keybag is read again, and the attempt
+  /// What opens a vault that is open already, for whoever has its passcode: the keybag is read again, and the attempt
   /// goes through the gate. Throws `wrongPasscode`, `tooManyAttempts`, `wiped`, and what the headers' damage says.
-  static func unlockedKeys(
+  static func unlocked(
     in folder: VaultFolder, id: VaultID, keyStore: any KeyStore, time: any TimeSource, passcode: SecretBytes,
     tries: NSLock = NSLock()
-  ) throws -> UnlockedKeys {
+  ) throws -> LockedVault.Opened {
     let locked = try LockedVault(in: folder, keyStore: keyStore, time: time, tries: tries)
     guard locked.id == id else { throw VaultError.damaged(what: VaultFormat.description) }
-    return try locked.unlock(passcode: { passcode }).keys
+    return try locked.unlock(passcode: { passcode })
   }
 }

@@ -96,6 +96,7 @@ extension Vault {
       let (before, after) = (Digest.sha256(opened.bytes), Digest.sha256(bytes))
       try KeybagChange(locked: locked, present: [found.rotation], component: component, bytes: bytes).run(
         announce: { try followKeybag(before, next: after) }, conclude: { try followKeybag(after, next: nil) })
+      try? locked.renewExchange(keybag, bytes, master: opened.master, on: found.device)
     }
   }
 }

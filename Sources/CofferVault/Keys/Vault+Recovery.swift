@@ -8,6 +8,17 @@ public enum WayBack: Sendable {
   case recoveryKey(RecoveryKey)
   /// The private half of the company's key.
   case escrowKey(HybridKey)
+  /// The code of a clearing that waits on this device.
+  case clearingCode(RecoveryKey)
+
+  /// What is to be in the company's audit.
+  var use: EscrowUse.Means? {
+    switch self {
+    case .recoveryKey: nil
+    case .escrowKey: .escrowKey
+    case .clearingCode: .clearing
+    }
+  }
 }
 
 extension Vault {
@@ -24,7 +35,7 @@ extension Vault {
   ///   - passcode: called once the key was right.
   ///   - options: `acceptsOlderState` for a copy that is older than what this device has seen.
   /// Throws `copyOfPresentVault` for a copy whose vault is still in use here, unless `acceptsOlderState`;
-  /// `noRecoverySlot`, `wrongRecoveryKey`, `noEscrowSlot`, `wrongEscrowKey`; `olderThanAnchor` for a copy that is
+  /// `noRecoverySlot`, `wrongRecoveryKey`, `noEscrowSlot`, `wrongEscrowKey`, `clearing`; `olderThanAnchor` for a copy that is
   /// older than what this device has seen; and what opening throws.
   public static func recover(
     at path: String, keyStore: any KeyStore, with key: WayBack, passcode: () throws -> SecretBytes,
@@ -51,7 +62,7 @@ extension Vault {
       let passcode = try AskedPasscode(asking: passcode).value
       try passcode.requirePasscode()
       let opened = try recovery.run(
-        passcode: passcode, derivation: derivation.renewed(), options: options, deriving: derive)
+        passcode: passcode, derivation: derivation.renewed(), options: options, use: key.use, deriving: derive)
       return try place.vault(opened, options: vaultOptions)
     }
   }
@@ -72,6 +83,7 @@ extension LockedVault {
       switch key {
       case .recoveryKey(let key): try keybag.master(key, vault: id)
       case .escrowKey(let key): try keybag.master(key, vault: id)
+      case .clearingCode(let code): try master(clearedWith: code)
       }
     return Opened(keybag: keybag, bytes: bytes, master: master, keys: try keybag.keys(under: master, description))
   }
@@ -126,7 +138,8 @@ private struct VaultRecovery {
   }
 
   mutating func run(
-    passcode: SecretBytes, derivation: PasscodeDerivation, options: KeybagOptions, deriving derive: LockedVault.Derive
+    passcode: SecretBytes, derivation: PasscodeDerivation, options: KeybagOptions, use: EscrowUse.Means?,
+    deriving derive: LockedVault.Derive
   ) throws -> LockedVault.Opened {
     let device = try DeviceKeys(secret: secret, vault: locked.id)
     let component = SecretKey()
@@ -148,6 +161,8 @@ private struct VaultRecovery {
     try locked.withLock {
       try requireUnchanged()
       if isNewDevice { try prepareDevice(device, component) }
+      // Before the new passcode opens anything: whatever a crash leaves, the next opening records it.
+      if let use { try locked.note(EscrowUse(means: use, time: locked.time.now().seconds), on: device) }
       try KeybagChange(
         locked: locked, present: isNewDevice ? [] : presentComponents(), component: component, bytes: bytes
       )
@@ -155,6 +170,7 @@ private struct VaultRecovery {
       try write(AttemptRecord().secretBytes(key: device.attempts), .attempts)
       // The only keybag that the passcode opens.
       try FolderPlace(of: locked.folder).store(in: locked.keyStore, for: locked.id)
+      try? locked.renewExchange(keybag, bytes, master: found.master, on: device)
     }
     return LockedVault.Opened(keybag: keybag, bytes: bytes, master: found.master, keys: found.keys)
   }

@@ -68,11 +68,15 @@ extension Vault {
 
   /// Unlocks the vault: open files of class complete can be read and written again, and what was deposited becomes
   /// complete. Throws `wrongPasscode`, `tooManyAttempts`, and `wiped` where that was one try too many.
-  public func unlock(passcode: SecretBytes) throws(VaultError) {
+  ///
+  /// - Returns: leave to change what else opens it.
+  @discardableResult
+  public func unlock(passcode: SecretBytes) throws(VaultError) -> VaultAccess {
     try VaultError.catching {
-      takeBack(
-        try Vault.unlockedKeys(
-          in: folder, id: id, keyStore: keyStore, time: time, passcode: passcode, tries: tries))
+      let opened = try Vault.unlocked(
+        in: folder, id: id, keyStore: keyStore, time: time, passcode: passcode, tries: tries)
+      takeBack(opened.keys)
+      return VaultAccess(opened: opened)
     }
   }
 

@@ -33,6 +33,9 @@ struct AgentStatusCommand: ParsableCommand {
     Output.line("locks      \(idle); what is at work then has \(status.graceSeconds.plain) seconds")
     Output.line("commands   \(status.commands) running")
     if let company = status.company { Output.line("company    \(company)") }
+    if let fingerprint = status.escrowKeyFingerprint {
+      Output.line("escrow     \(EscrowNotice.byPolicy): \(fingerprint)")
+    }
     for place in status.mounts { Output.line("mounted    \(place)") }
     Output.line("swap       \(status.memoryLocked ? "all memory is kept out of it" : "only keys are kept out of it")")
     Output.line("dumps      \(status.coreDumpsOff ? "no core dumps, no debuggers" : "core dumps are possible")")

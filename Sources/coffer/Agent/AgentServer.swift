@@ -274,7 +274,8 @@ final class AgentServer {
       since: since.formatted(.iso8601), idleLockMinutes: presentIdleMinutes, graceSeconds: vault.graceSeconds,
       commands: runningCount, readOnly: vault.container.isReadOnly,
       memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
-      company: vault.link.isConnected.map { $0 ? "connected" : "offline" })
+      company: vault.link.isConnected.map { $0 ? "connected" : "offline" },
+      escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint))
     if let text = try? JSONEncoder().encode(status) {
       connections[number]?.link.send(.outcome(code: 0, text: String(decoding: text, as: UTF8.self)))
     }

@@ -27,6 +27,8 @@ struct AgentStatus: Codable, Sendable {
   let mounts: [String]
   /// Whether the vault's company is heard of at once: `connected` or `offline`; absent where there is none.
   var company: String?
+  /// The fingerprint of the company's key that opens the vault, too, because its policy asks for that.
+  var escrowKeyFingerprint: String?
 }
 
 extension Double {

@@ -61,6 +61,7 @@ final class HeldVault: Sendable {
   func unlock(_ passcode: SecretBytes) -> AgentAnswer {
     outcome {
       try container.unlock(passcode: passcode)
+      link.wake()
       return "unlocked"
     }
   }

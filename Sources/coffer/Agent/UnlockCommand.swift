@@ -60,6 +60,7 @@ struct UnlockCommand: ParsableCommand {
           + (status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes" : "never by itself")
           + ", with \(status.graceSeconds.plain) seconds to finish. For others: coffer agent stop, and unlock again")
     }
+    if let fingerprint = status.escrowKeyFingerprint { Output.note("\(EscrowNotice.byPolicy): \(fingerprint)") }
     if options.json { return try Output.json(status) }
     let idle = status.idleLockMinutes
     Output.line(idle > 0 ? "unlocked; locks after \(idle.plain) minutes without a command" : "unlocked")

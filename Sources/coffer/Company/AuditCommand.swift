@@ -33,9 +33,9 @@ struct AuditShowCommand: ParsableCommand {
           let time = Date(timeIntervalSince1970: Double(entry.time)).formatted(.iso8601)
           let type = entry.fileExtension.map { " .\($0)" } ?? ""
           let rules = entry.rules.joined(separator: ", ")
-          Output.line(
-            "\(number)  \(time)  \(entry.actor)  \(entry.action.rawValue)\(type)  \(entry.reason.rawValue)  "
-              + "\(rules), revision \(entry.revision)")
+          let what = entry.action?.rawValue ?? entry.event?.rawValue ?? ""
+          let why = entry.reason.map { "  \($0.rawValue)  \(rules), revision" } ?? "  revision"
+          Output.line("\(number)  \(time)  \(entry.actor)  \(what)\(type)\(why) \(entry.revision)")
         } else {
           Output.line("\(number)  damaged; see coffer audit verify")
         }

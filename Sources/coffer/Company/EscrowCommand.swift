@@ -1,11 +1,15 @@
 internal import ArgumentParser
 internal import CofferContainer
+internal import CofferCrypto
+internal import CofferPolicy
 
 struct EscrowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "escrow", abstract: "A company's key for the vaults of its people.",
-    discussion: "Example:\n  coffer escrow keygen company.key > company.pub",
-    subcommands: [EscrowKeygenCommand.self])
+    discussion:
+      "Examples:\n  coffer escrow keygen company.key > company.pub\n"
+      + "  coffer escrow clear device.json --escrow-key-file company.key",
+    subcommands: [EscrowKeygenCommand.self, EscrowClearCommand.self])
 }
 
 struct EscrowKeygenCommand: ParsableCommand {
@@ -27,6 +31,9 @@ struct EscrowKeygenCommand: ParsableCommand {
 
   func run() throws {
     let key = try EscrowKeyFile.create(at: file)
-    if json { try Output.json(["escrowKey": key]) } else { Output.line(key) }
+    guard json else { return Output.line(key) }
+    // As a server takes it for a delegation.
+    let bytes = try EscrowKeyFile.read(file).publicKey.bytes
+    try Output.json(["escrowKey": key, "publicKey": Base64URL.encode(bytes)])
   }
 }

@@ -50,11 +50,22 @@ final class HeldDevice: LinkedDevice {
       // A vault has one, always; and its key store is a folder.
       isPasscodeSet: true, isProtectionAvailable: false,
       appliedRevision: enrolment.policy.revision, appliedDigest: enrolment.bundle.digest,
-      settings: treatments(enrolment.policy.settings))
+      settings: treatments(enrolment), escrow: escrow(enrolment))
+  }
+
+  /// For the holder of the company's key, where the vault is sealed to it.
+  private func escrow(_ enrolment: Enrolment) -> EscrowReport? {
+    guard let asked = try? enrolment.escrowKey(), let offer = try? container.escrowOffer(), offer.escrowKey == asked.key
+    else { return nil }
+    return EscrowReport(
+      tenant: enrolment.tenant, vault: offer.vault.bytes, escrowKey: offer.escrowKey.bytes,
+      encapsulatedKey: offer.slot.encapsulatedKey, sealedKey: offer.slot.ciphertext,
+      clearingKey: offer.clearingKey.bytes, signature: offer.signature)
   }
 
   /// What became of each setting here.
-  private func treatments(_ settings: Settings) -> [String: DeviceReport.Treatment] {
+  private func treatments(_ enrolment: Enrolment) -> [String: DeviceReport.Treatment] {
+    let settings = enrolment.policy.settings
     var treatments: [String: DeviceReport.Treatment] = ["ownerActions": .honoured, "grace": .honoured]
     let managed = settings.managedSettings
     for name in managed.unknown { treatments[name] = .ignored }
@@ -68,6 +79,8 @@ final class HeldDevice: LinkedDevice {
         case .lockAfterMinutes: mounts == nil ? .refused : .honoured
         // There are no connections to file servers yet.
         case .allowedServers: .ignored
+        // Done with the next passcode, where the root key vouches for the company's.
+        case .escrow: !managed.isEscrowAsked || container.sealedCompanyEscrowKey != nil ? .honoured : .refused
         }
     }
     return treatments
@@ -87,10 +100,23 @@ final class HeldDevice: LinkedDevice {
       container.lock(graceSeconds: 0)
       return container.lockState == .locked ? .done : .failed("Somebody unlocked the vault at the same moment.")
     case .uploadLog: return .upload(ring.lines)
-    case .clearPasscode:
-      return .refused(
-        "A passcode is not cleared from afar: whoever has the escrow key opens the vault with coffer recover.")
+    case .clearPasscode: return clearPasscode(order)
     case .refresh, .wipe: return .done
+    }
+  }
+
+  private func clearPasscode(_ order: DeviceCommand) -> OrderOutcome {
+    guard let clearing = order.clearing else {
+      return .refused("The order has no clearing: coffer escrow clear makes one with the company's escrow key.")
+    }
+    do {
+      try container.takeClearing(clearing)
+      return .done
+    } catch let error as ContainerError where error.category == .refused {
+      return .refused("\(error.description.prefix(1).uppercased())\(error.description.dropFirst()).")
+    } catch {
+      log.warning("a clearing could not be taken: \(error: error)")
+      return .failed("The device could not store the clearing.")
     }
   }
 

@@ -14,6 +14,7 @@ final class HeldLink: Sendable {
   private let device: HeldDevice
   private let log = HeldLink.ring.log(label: "coffer.link")
   private let didWipe: @Sendable () -> Void
+  private let bell = LinkBell()
   private let state = Mutex(State())
 
   private struct State {
@@ -50,11 +51,15 @@ final class HeldLink: Sendable {
     if container.isReadOnly { return }
     state.withLock { state in
       guard state.task == nil, !state.isOver else { return }
-      state.task = Task.detached { [device, log] in
-        await CompanyLink(device, client: PolicyClient(log: log)) { [weak self] event in self?.note(event) }.run()
+      state.task = Task.detached { [device, log, bell] in
+        await CompanyLink(device, client: PolicyClient(log: log), bell: bell) { [weak self] event in self?.note(event) }
+          .run()
       }
     }
   }
+
+  /// Something has changed here that the company is to know.
+  func wake() { bell.ring() }
 
   /// Ends, and returns when nothing of it touches the vault any more. Not to be called by the link itself.
   func stop() {

@@ -67,6 +67,8 @@ struct PolicyDescription: Encodable {
   let expires: String
   let confirmed: String
   let ownerActions: [String]
+  /// Of the key that the policy has vaults sealed to.
+  let escrowKeyFingerprint: String?
   let apps: [App]
 
   struct App: Encodable {
@@ -88,6 +90,7 @@ struct PolicyDescription: Encodable {
     expires = Self.text(policy.notAfter)
     confirmed = Self.text(enrolment.confirmedAt)
     ownerActions = policy.settings.ownerActions.map(\.rawValue)
+    escrowKeyFingerprint = (try? enrolment.escrowKey()).map { EscrowNotice.fingerprint($0.key) }
     apps = policy.apps.map { app in
       App(
         rule: app.ruleID, name: app.name, bundleId: app.bundleId, teamId: app.teamId, extensions: app.extensions,
@@ -101,6 +104,10 @@ struct PolicyDescription: Encodable {
     Output.line("device     \(device)")
     Output.line("revision   \(revision), issued \(issued), confirmed \(confirmed), good until \(expires)")
     Output.line("you may    \(ownerActions.isEmpty ? "nothing without an app" : ownerActions.joined(separator: ", "))")
+    if let escrowKeyFingerprint {
+      Output.line(
+        "escrow     the company's key opens this vault, too, from the next unlock on: \(escrowKeyFingerprint)")
+    }
     for app in apps {
       let types = app.extensions.map { ".\($0)" }.joined(separator: " ")
       Output.line("app        \(app.bundleId) (\(app.name)): \(app.actions.joined(separator: ", ")) for \(types)")

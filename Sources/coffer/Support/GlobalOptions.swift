@@ -87,6 +87,7 @@ struct GlobalOptions: ParsableArguments {
     } else {
       container = try open(passcode: { try TypedSecret.passcode.existing(passcodeFile) })
     }
+    if let change = container.takeEscrowChange() { EscrowNotice.show(change) }
     guard container.isReadOnly else { return container }
     switch olderState {
     case .noted: Output.note(Self.olderStateText)

@@ -69,7 +69,7 @@ struct RecoveryKeyPaper {
   }
 }
 
-/// Where a recovery key comes from.
+/// Where a recovery key, or the code of a clearing, comes from.
 enum RecoveryKeyEntry {
   static func key(_ file: String?) throws -> RecoveryKey {
     if let file { return try RecoveryKey(text: TypedSecret.recoveryKey.existing(file)) }
@@ -78,6 +78,14 @@ enum RecoveryKeyEntry {
         "there is no terminal to ask for the recovery key; give --recovery-key-file FILE (- is standard input)")
     }
     return try RecoveryKey(text: text)
+  }
+
+  static func code(_ file: String?) throws -> RecoveryKey {
+    do {
+      return try RecoveryKey(text: TypedSecret.clearingCode.existing(file))
+    } catch let mistake as RecoveryKey.Mistake {
+      throw Failure.usage(mistake.description.replacingOccurrences(of: "recovery key", with: "code"))
+    }
   }
 }
 
@@ -88,6 +96,22 @@ enum EscrowNotice {
       "whoever has the company's private key can from now on open this vault, and every copy of it, without you, your "
         + "passcode and this device. The key's fingerprint: \(fingerprint(key))")
   }
+
+  /// What an unlock made of it, because the company's policy asks for it or does so no more.
+  static func show(_ change: EscrowChange) {
+    switch change {
+    case .added(let key):
+      Output.note(
+        "the company's policy asks for it: whoever has its private key can from now on open this vault, and every copy of "
+          + "it, without you, your passcode and this device, and clear your passcode. The key's fingerprint: "
+          + fingerprint(key))
+    case .removed:
+      Output.note(
+        "the company's policy asks for it no more: its key does not open this vault any more, only older copies")
+    }
+  }
+
+  static let byPolicy = "the company's policy has its key open this vault, too"
 
   /// SHA-256 of the public key, in groups.
   static func fingerprint(_ key: HybridPublicKey) -> String {

@@ -16,6 +16,9 @@ struct TypedSecret {
   /// What opens a vault without its passcode, from a file.
   static let recoveryKey = TypedSecret(name: "recovery key", option: "--recovery-key-file")
 
+  /// What the holder of a company's escrow key told the person.
+  static let clearingCode = TypedSecret(name: "code", option: "--code-file")
+
   private static let limit = 1024
 
   /// One that is there already, asked for once. An empty one is refused, so that an empty file is not taken for a try.

@@ -22,6 +22,8 @@ struct InfoCommand: ParsableCommand {
     let memory: Int
     let recoveryKey: Bool
     let escrowKeyFingerprint: String?
+    /// Because the company's policy asks for it.
+    let escrowByPolicy: Bool
     let wipeAfterTen: Bool
 
     init(_ container: Container) throws {
@@ -30,6 +32,7 @@ struct InfoCommand: ParsableCommand {
       memory = keys.derivation.memory
       recoveryKey = keys.hasRecoveryKey
       escrowKeyFingerprint = keys.escrowKey.map { EscrowNotice.fingerprint($0) }
+      escrowByPolicy = keys.escrowKey != nil && keys.escrowKey == container.companyEscrowKey
       wipeAfterTen = keys.wipesAfterTenFailures
       vaultID = container.id.description
       readOnly = container.isReadOnly
@@ -61,7 +64,8 @@ struct InfoCommand: ParsableCommand {
       )
       Output.line("recovery   \(info.recoveryKey ? "with the recovery key" : "no recovery key was made")")
       if let fingerprint = info.escrowKeyFingerprint {
-        Output.line("escrow     a company's key opens the vault, too: \(fingerprint)")
+        let whose = info.escrowByPolicy ? EscrowNotice.byPolicy : "a company's key opens the vault, too"
+        Output.line("escrow     \(whose): \(fingerprint)")
       }
       if info.policyMissing {
         Output.line("company    enrolled, but the policy is missing: everything that policy decides is refused")

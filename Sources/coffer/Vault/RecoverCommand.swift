@@ -3,6 +3,7 @@ internal import CofferContainer
 internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
+internal import Foundation
 
 struct RecoverCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -12,6 +13,7 @@ struct RecoverCommand: ParsableCommand {
         coffer recover
         coffer recover --recovery-key-file recovery.txt --new-passcode-file new.txt
         coffer recover --accept-restored --vault ~/Files.coffer
+        coffer recover --cleared
 
       Asks for the recovery key and for a new passcode. Where the key store knows the vault, the former passcode opens
       nothing any more. On another device, or where the key store is lost, the vault is taken on as one that was
@@ -23,7 +25,8 @@ struct RecoverCommand: ParsableCommand {
       An agent that holds the vault is ended.
 
       The recovery key stays valid, unless a new one is made. With --escrow-key-file a company uses its private key in
-      place of a recovery key.
+      place of a recovery key. With --cleared it is the code that the company told, within an hour of its order, once; on a
+      device that no order reaches, --clearing-file is what the company sent instead.
       """)
 
   @OptionGroup var options: GlobalOptions
@@ -35,6 +38,17 @@ struct RecoverCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The company's private key, in place of a recovery key.", valueName: "file"))
   var escrowKeyFile: String?
 
+  @Flag(help: "The company has cleared the passcode: asks for the code that it told, in place of a recovery key.")
+  var cleared = false
+
+  @Option(help: ArgumentHelp("A file with that code; - is standard input. Else it is asked for.", valueName: "file"))
+  var codeFile: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "What coffer escrow clear printed for this device, where no order brings it.", valueName: "file"))
+  var clearingFile: String?
+
   @Option(
     help: ArgumentHelp("A file with the new passcode; - is standard input. Else --passcode-file.", valueName: "file"))
   var newPasscodeFile: String?
@@ -45,9 +59,23 @@ struct RecoverCommand: ParsableCommand {
   var acceptRestored = false
 
   func validate() throws {
-    if recoveryKeyFile != nil, escrowKeyFile != nil {
-      throw ValidationError("Either --recovery-key-file or --escrow-key-file.")
+    if [recoveryKeyFile != nil, escrowKeyFile != nil, isCleared].count(where: { $0 }) > 1 {
+      throw ValidationError("Either --recovery-key-file, --escrow-key-file or --cleared.")
     }
+  }
+
+  private var isCleared: Bool { cleared || codeFile != nil || clearingFile != nil }
+
+  /// The code, once it is known that it opens something: an agent is not ended for one that does not.
+  private func clearingCode(_ path: String) throws -> RecoveryKey {
+    let code = try RecoveryKeyEntry.code(codeFile)
+    if let clearingFile {
+      let bytes = try FileSystem().openNamed(clearingFile).contents(limit: 4 << 10)
+      let text = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+      try Container.takeClearing(text, at: path, keyStore: options.keys)
+    }
+    try Container.requireClearing(code, at: path, keyStore: options.keys)
+    return code
   }
 
   func run() throws {
@@ -58,7 +86,9 @@ struct RecoverCommand: ParsableCommand {
       throw Failure.notFound("there is no vault at this place; make one with: coffer init")
     }
     let means: RecoveryMeans =
-      if let escrowKeyFile {
+      if isCleared {
+        .clearingCode(try clearingCode(path))
+      } else if let escrowKeyFile {
         .escrowKey(try EscrowKeyFile.read(escrowKeyFile))
       } else {
         .recoveryKey(try RecoveryKeyEntry.key(recoveryKeyFile))

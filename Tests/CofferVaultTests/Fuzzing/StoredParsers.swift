@@ -100,8 +100,25 @@ struct StoredParser {
       StoredParser(name: "keybag.json", seeds: [try keybag.encoded(), try bytes("vault/keybag.json")]) {
         try Keybag(parsing: $0).encoded()
       },
+      StoredParser(name: "escrow", seeds: [try escrow(keybag, master, id), EscrowRecord().encoded]) {
+        try EscrowRecord(decoding: $0).encoded
+      },
       StoredParser(name: "anchor", seeds: [try bytes("keys/\(id)/anchor")]) { try Anchor(decoding: $0).encoded() },
     ]
+  }
+}
+
+extension StoredParser {
+  /// With all that a record can have.
+  private static func escrow(_ keybag: Keybag, _ master: SecretKey, _ id: VaultID) throws -> [UInt8] {
+    var record = EscrowRecord()
+    record.uses = [EscrowUse(means: .escrowKey, time: 1), EscrowUse(means: .clearing, time: 2)]
+    try record.renew(for: keybag, keybag.encoded(), master: master, context: [1, 2, 3], vault: id)
+    record.exchange?.taken = [[UInt8](repeating: 7, count: 32)]
+    record.exchange?.pending = .init(
+      wrapped: try master.wrapped(under: SecretKey()),
+      moment: BootMoment(boot: [UInt8](repeating: 1, count: 16), seconds: 5), time: 6)
+    return record.encoded
   }
 }
 

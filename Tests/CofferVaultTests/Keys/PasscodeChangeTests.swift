@@ -87,11 +87,11 @@ import Testing
     #expect(after.derivation.costExponent == 15 && after.derivation.salt != before.derivation.salt)
     #expect(after.wipesAfterTenFailures && !before.wipesAfterTenFailures)
     try vault.makeDirectory(at: VaultPath("made after"))
-    _ = try Vault.unlockedKeys(
+    _ = try Vault.unlocked(
       in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(),
       passcode: VaultFixture.passcode(new))
     #expect(throws: VaultError.wrongPasscode) {
-      try Vault.unlockedKeys(
+      try Vault.unlocked(
         in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(),
         passcode: VaultFixture.passcode())
     }

@@ -21,8 +21,9 @@ import Testing
     var options = VaultOptions()
     options.scheduler = scheduler
     vault = try fixture.create(options: options)
-    keys = try Vault.unlockedKeys(
-      in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(), passcode: VaultFixture.passcode())
+    keys = try Vault.unlocked(
+      in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(), passcode: VaultFixture.passcode()
+    ).keys
     file = try vault.createFile(at: VaultPath("file"))
     try file.write([1, 2, 3], at: 0)
   }

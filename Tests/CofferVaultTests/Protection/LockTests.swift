@@ -197,8 +197,9 @@ import Testing
     throws
   {
     let vault = try fixture.create()
-    let keys = try Vault.unlockedKeys(
-      in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(), passcode: VaultFixture.passcode())
+    let keys = try Vault.unlocked(
+      in: vault.folder, id: vault.id, keyStore: fixture.keyStore, time: SystemTime(), passcode: VaultFixture.passcode()
+    ).keys
     let bytes = [UInt8](repeating: 5, count: count)
     for isLockedAgain in [false, true] {
       let path = try VaultPath("file \(isLockedAgain)")

@@ -55,6 +55,7 @@ struct TamperMatrix {
     case (.record(.root), .swap), (.record(.root), .duplicate), (.indexFile, .swap): "there is one"
     case (.item(.enrolment), _): "the gate reads it, not the vault"
     case (.item(.place), _): "a wipe reads it and nothing else, and refuses where it is not what it was"
+    case (.item(.escrow), _): "what cannot be opened there counts as absent: nothing is cleared then"
     case (.item(.wiped), _): "there once a wipe has begun, when nothing opens any more"
     default: nil
     }

@@ -181,6 +181,10 @@ extension Console {
           [DeviceCommand.Kind.refresh, .lock, .clearPasscode, .uploadLog]
             .map { ($0.rawValue, Words.command($0).name, Words.command($0).meaning) },
           chosen: DeviceCommand.Kind.refresh.rawValue)
+        order.text(
+          "Clearing", "clearing",
+          hint: "Only to clear the passcode: what coffer escrow clear printed, for this device and once.",
+          optional: true)
       }
     }
     Tag.section(.class("panel"), .aria(.labelledby, "wipe")) {
@@ -248,11 +252,14 @@ extension Console {
     guard let kind = DeviceCommand.Kind(rawValue: visit.values.exact("kind")), kind != .wipe else {
       throw HTTPProblem.invalid("kind", "is none of the orders")
     }
-    return try await give(kind, to: visit.call.id(), visit)
+    return try await give(kind, clearing: visit.values.text("clearing"), to: visit.call.id(), visit)
   }
 
-  private func give(_ kind: DeviceCommand.Kind, to device: String, _ visit: Visit) async throws -> Outcome {
-    _ = try await server.createCommand(visit.asking(.fields(["kind": .string(kind.rawValue)])), visit.caller())
+  private func give(
+    _ kind: DeviceCommand.Kind, clearing: String? = nil, to device: String, _ visit: Visit
+  ) async throws -> Outcome {
+    _ = try await server.createCommand(
+      visit.asking(.fields(["kind": .string(kind.rawValue), "clearing": clearing.map { .string($0) }])), visit.caller())
     return .see("/console/devices/\(device)", .ordered)
   }
 

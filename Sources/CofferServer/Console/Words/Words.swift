@@ -115,7 +115,10 @@ enum Words {
     case .lock: ("Lock", "Takes the keys from memory. The person unlocks with the passcode.")
     case .wipe: ("Wipe", "Destroys the vault's keys. Nobody can read the files again.")
     case .clearPasscode:
-      ("Clear the passcode", "Lets the company's escrow key set a new passcode. The program coffer refuses it so far.")
+      (
+        "Clear the passcode",
+        "Lets the person set a new passcode within an hour, with a code that you tell them. Needs a clearing, below."
+      )
     case .refresh: ("Refresh", "Fetches the policy and reports.")
     case .uploadLog: ("Upload the log", "Sends the device's log, with private values masked.")
     }
