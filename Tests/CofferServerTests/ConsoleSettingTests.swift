@@ -1,4 +1,5 @@
 import CofferAPI
+import CofferCrypto
 import CofferPolicy
 import CofferServerSQLite
 import CofferTestSupport
@@ -56,6 +57,8 @@ import Testing
           case .allowedServers:
             .array(
               ["a.example", "b.example:8443", "[::1]:9"].filter { _ in .random(using: &random) }.map { .string($0) })
+          // What `true` becomes is signed by the root: in a test of its own.
+          case .escrow: .boolean(false)
           }
       }
       try await Self.put(String(decoding: try JSONEncoder().encode(values), as: UTF8.self), company)
@@ -78,7 +81,8 @@ import Testing
       ("passcodeMinimumLength", "eight", "is a whole number from 1 to 128"),
       ("lockAfterMinutes", "5.5", "from 1 to 525600"), ("lockAfterMinutes", "99999999999999999999", "from 1 to 525600"),
       ("protectionAtLeast", "best", "is none of the choices"), ("logLevel", "INFO", "is none of the choices"),
-      ("passcodeRequired", "perhaps", "is none of the choices"), ("servers", many, "are at most 50 different ones"),
+      ("passcodeRequired", "perhaps", "is none of the choices"), ("escrow", "perhaps", "is none of the choices"),
+      ("servers", many, "are at most 50 different ones"),
       ("servers", "https://files.example.com/", "such as files.example.com"),
       ("servers", "a.example a.example", "different ones"),
     ] {
@@ -95,6 +99,34 @@ import Testing
     half.set("servers", "files.example.com")
     #expect(try await Self.send(person, half).status == 422)
     #expect(try await Self.managed(company) == ["lockAfterMinutes": .integer(5)])
+  }
+
+  @Test func `escrow is asked for once there is a key for it, and stays asked for when the form is saved again`()
+    async throws
+  {
+    let (company, person) = try await Self.company()
+    func ask() async throws -> Reply {
+      var form = try await Self.form(person, Self.path, "\(Self.path)/managed")
+      form.set("escrow", "true")
+      return try await Self.send(person, form)
+    }
+    #expect(try await ask().status == 409)
+    #expect(try await Self.managed(company)["escrow"] == nil)
+    let key = Base64URL.encode(HybridKey().publicKey.bytes)
+    let reply = try await company.harness.send(
+      .post, "/v1/keys/delegations", token: company.owner,
+      headers: [.ifMatch: try await company.tag("/v1/keys")], json: #"{"use":"escrow","key":"\#(key)"}"#)
+    #expect(reply.status == 200, "\(String(decoding: reply.body, as: UTF8.self))")
+    #expect(try await ask().status == 303)
+    // Devices get what the root signed, in place of the word.
+    guard case .string? = try await Self.managed(company)["escrow"] else {
+      Issue.record("the policy carries no delegation")
+      return
+    }
+    let before = try await company.policy()
+    let form = try await Self.form(person, Self.path, "\(Self.path)/managed")
+    #expect(try await Self.send(person, form).status == 303)
+    #expect(try await company.policy().revision == before.revision)
   }
 
   @Test func `a form of the settings as they were is refused`() async throws {

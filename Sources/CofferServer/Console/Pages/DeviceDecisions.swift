@@ -13,13 +13,14 @@ extension Console {
 
   /// Which decisions a page is about.
   private enum Filter: String, CaseIterable {
-    case all, permitted, refused
+    case all, permitted, refused, keys
 
     var name: String {
       switch self {
       case .all: "All"
       case .permitted: "Permitted"
       case .refused: "Refused"
+      case .keys: "Escrow and cleared passcodes"
       }
     }
 
@@ -28,7 +29,8 @@ extension Console {
       switch (self, record) {
       case (.all, _), (_, nil): true
       case (.permitted, let record?): record.reason == .permitted
-      case (.refused, let record?): record.reason != .permitted
+      case (.refused, let record?): record.reason != nil && record.reason != .permitted
+      case (.keys, let record?): record.event != nil
       }
     }
   }
@@ -179,13 +181,19 @@ extension Console {
         DataTable.cell("When") { Words.time(record.time) }
         DataTable.cell("Who asked for what") {
           let type = record.fileExtension.map { ", .\($0)" } ?? ""
-          "\(Words.action(record.action).name)\(type)"
+          let event = record.event.map { DecisionWords.event($0).name }
+          "\(record.action.map { Words.action($0).name } ?? event ?? "–")\(type)"
           Tag.span(.class("under")) { "for \(DecisionWords.actor(record.actor, found.names))" }
         }
         DataTable.cell("Outcome") {
-          let isPermitted = record.reason == .permitted
-          Tag.span(.class("badge \(isPermitted ? "approved" : "revoked")")) { isPermitted ? "Permitted" : "Refused" }
-          Tag.span(.class("under")) { DecisionWords.reason(record.reason) }
+          if let reason = record.reason {
+            let isPermitted = reason == .permitted
+            Tag.span(.class("badge \(isPermitted ? "approved" : "revoked")")) { isPermitted ? "Permitted" : "Refused" }
+            Tag.span(.class("under")) { DecisionWords.reason(reason) }
+          } else if let event = record.event {
+            Tag.span(.class("badge requested")) { "Happened" }
+            Tag.span(.class("under")) { DecisionWords.event(event).meaning }
+          }
           if line.isBroken { broken }
         }
         DataTable.cell("Decided by") {

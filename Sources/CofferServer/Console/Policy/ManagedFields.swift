@@ -6,7 +6,7 @@ struct ManagedFields {
   let values: [String: JSONValue]
 
   @HTMLBuilder var html: HTML {
-    choice(.passcodeRequired, ["true", "false"].map { ($0, Self.word(.passcodeRequired, .boolean($0 == "true"))) })
+    yesOrNo(.passcodeRequired)
     number(.passcodeMinimumLength)
     choice(
       .protectionAtLeast,
@@ -15,11 +15,16 @@ struct ManagedFields {
     choice(
       .logLevel, ManagedSettings.LogLevel.allCases.map { ($0.rawValue, Self.word(.logLevel, .string($0.rawValue))) })
     servers
+    yesOrNo(.escrow)
   }
 
   private static func word(_ key: ManagedSettings.Key, _ value: JSONValue) -> String {
     let text = SettingWords.value(key.rawValue, value)
     return text.prefix(1).uppercased() + text.dropFirst()
+  }
+
+  private func yesOrNo(_ key: ManagedSettings.Key) -> HTML {
+    choice(key, ["true", "false"].map { ($0, Self.word(key, .boolean($0 == "true"))) })
   }
 
   private func choice(_ key: ManagedSettings.Key, _ choices: [(value: String, label: String)]) -> HTML {
@@ -71,7 +76,7 @@ struct ManagedFields {
 
   private static func value(_ key: ManagedSettings.Key, _ values: FormValues) throws -> JSONValue? {
     switch key {
-    case .passcodeRequired:
+    case .passcodeRequired, .escrow:
       guard let text = values.text(key.rawValue) else { return nil }
       return text == "true" ? .boolean(true) : text == "false" ? .boolean(false) : .string(text)
     case .passcodeMinimumLength, .lockAfterMinutes:
@@ -95,7 +100,7 @@ struct ManagedFields {
     switch key {
     case .passcodeMinimumLength: "is a whole number from 1 to 128"
     case .lockAfterMinutes: "is a whole number of minutes, from 1 to 525600"
-    case .passcodeRequired, .protectionAtLeast, .logLevel: "is none of the choices"
+    case .passcodeRequired, .protectionAtLeast, .logLevel, .escrow: "is none of the choices"
     case .allowedServers: "are at most 50 different ones, such as files.example.com"
     }
   }

@@ -20,9 +20,22 @@ enum DecisionWords {
     }
   }
 
+  /// What happened to the keys of the vault without a decision.
+  static func event(_ event: DeviceEvent) -> (name: String, meaning: String) {
+    switch event {
+    case .escrowKeyAdded: ("Sealed to your escrow key", "Whoever holds that key can let the person in again.")
+    case .escrowKeyRemoved: ("No longer sealed to an escrow key", "Copies from before still open with that key.")
+    case .escrowKeyUsed:
+      ("Opened with the escrow key", "Somebody had the private key at the device, and set a new passcode.")
+    case .passcodeCleared: ("Passcode cleared", "For an hour, whoever has the code may set a new one.")
+    case .clearingUsed: ("New passcode set with the code", "The clearing is used up.")
+    }
+  }
+
   static func actor(_ actor: String, _ names: PolicyNames) -> String {
     switch actor {
     case "owner": "the person"
+    case "company": "the company"
     case "app": "an app without a usable name"
     default: names.apps.first { $0.identity.bundleId == actor }?.name ?? actor
     }

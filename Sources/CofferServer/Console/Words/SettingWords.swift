@@ -22,6 +22,7 @@ enum SettingWords {
     case .lockAfterMinutes: "Lock without use"
     case .logLevel: "What the device logs"
     case .allowedServers: "File servers"
+    case .escrow: "Escrow"
     }
   }
 
@@ -40,6 +41,9 @@ enum SettingWords {
       "How much a device writes into the log that it uploads when you order it to. Names and paths are masked in it."
     case .allowedServers:
       "Which file servers a device may connect to. The program coffer connects to none so far, and ignores this."
+    case .escrow:
+      "Whether vaults are sealed to the company's escrow key, so that whoever holds it can let a person in who forgot "
+        + "the passcode. The person is told. The key is named on the page Keys first."
     }
   }
 
@@ -49,6 +53,8 @@ enum SettingWords {
     switch (ManagedSettings.Key(rawValue: name), value) {
     case (.passcodeRequired?, .boolean(let isRequired)): return isRequired ? "required" : "not required"
     case (.passcodeMinimumLength?, .integer(let count)): return "at least \(count) characters"
+    case (.escrow?, .boolean(let isAsked)): return isAsked ? "sealed to the company's key" : "not sealed to it"
+    case (.escrow?, .string): return "sealed to the company's key"
     case (.lockAfterMinutes?, .integer(let count)): return count == 1 ? "after 1 minute" : "after \(count) minutes"
     case (.protectionAtLeast?, .string(let text)):
       guard let level = ProtectionLevel(rawValue: text) else { break }
