@@ -126,6 +126,21 @@ import Testing
     #expect(page.contains("<title>Not done: Apps"))
   }
 
+  @Test func `all that nobody filled in is named at once, each at its field`() async throws {
+    let harness = try Harness()
+    let person = try await Person(try await harness.company())
+    let fields = [("name", ""), ("bundleId", " "), ("teamId", "ACME"), ("extensions", ""), ("actions", "openIn")]
+    let reply = try await Self.post(person, "/console/apps", fields)
+    #expect(reply.status == 422)
+    let page = String(decoding: reply.body, as: UTF8.self)
+    for text in ["Name: is missing.", "Bundle id: is missing.", "File types: is missing."] {
+      #expect(page.contains(text), "\(text)")
+    }
+    #expect(!page.contains("Team id: is missing"))
+    #expect(page.components(separatedBy: "Not accepted: is missing.").count == 4)
+    #expect(try await Self.post(person, "/console/groups", [("name", "Board"), ("id", "")]).status == 422)
+  }
+
   @Test func `a password that was typed never comes back`() async throws {
     let harness = try Harness()
     let person = try await Person(try await harness.company())

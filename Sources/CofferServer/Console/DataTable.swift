@@ -23,8 +23,9 @@ enum DataTable {
     }
   }
 
-  static func cell(_ column: String, @HTMLBuilder _ content: () -> HTML) -> HTML {
-    Tag.td {
+  /// - Parameter isLong: whether it needs the whole width of a phone.
+  static func cell(_ column: String, isLong: Bool = false, @HTMLBuilder _ content: () -> HTML) -> HTML {
+    Tag.td(isLong ? .class("long") : nil) {
       Tag.span(.class("column"), .aria(.hidden, "true")) { column }
       Tag.span(content: content)
     }

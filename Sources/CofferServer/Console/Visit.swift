@@ -33,6 +33,14 @@ struct Visit: Sendable {
   /// The person as the API knows callers: a form does what the API does, and nothing besides.
   func caller() throws -> Caller { Caller(try person()) }
 
+  /// Throws one problem that names each of these fields that the form has and that nobody filled in.
+  func demand(_ fields: String...) throws {
+    let missing = fields.filter { !values.all($0).isEmpty && values.text($0) == nil }
+    guard !missing.isEmpty else { return }
+    throw HTTPProblem(
+      .invalidFields, "Something is missing.", fields: missing.map { .init(field: $0, detail: "is missing") })
+  }
+
   func may(_ permission: Permission) -> Bool {
     signedIn?.administrator.role.permissions.contains(permission) == true
   }

@@ -29,7 +29,7 @@ struct AppForm {
           "File types", "extensions", (approval?.extensions ?? []).joined(separator: " "),
           hint: "With spaces between them, such as pdf docx. Nothing else is let out.")
         form.checkboxes(
-          "What the app may do", "actions", Self.actions, chosen: approval?.actions.map(\.rawValue) ?? [],
+          "What the app may do", "actions", Self.actions, chosen: (approval?.actions ?? [.openIn]).map(\.rawValue),
           hint:
             "The program coffer gives files to apps by “Open in” alone. The other actions count where an app that has "
             + "Coffer built in asks for them.")
@@ -51,6 +51,7 @@ struct AppForm {
 
   static func body(_ visit: Visit) throws -> JSONValue {
     let values = visit.values
+    try visit.demand("name", "bundleId", "teamId", "extensions")
     func text(_ name: String) -> JSONValue? { values.text(name).map { .string($0) } }
     return .fields([
       "name": .string(values.text("name") ?? ""), "bundleId": .string(values.text("bundleId") ?? ""),

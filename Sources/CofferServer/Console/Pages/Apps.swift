@@ -75,17 +75,27 @@ extension Console {
 
   @Sendable private func appPage(_ visit: Visit) async throws -> ConsolePage {
     let (id, tenant) = (try visit.call.id(), try visit.person().administrator.tenant)
-    let (app, names, allowsFiltered) = try await store.read { transaction in
+    let (app, names, allowsFiltered, hasDevices) = try await store.read { transaction in
       let app = try server.found(transaction.appRecord(tenant: tenant, id: id))
       let actors =
         app.details.approvers.map(\.actor) + [app.details.requester, app.details.revokedBy].compactMap(\.self)
       return (
         app, try ActorNames(actors, tenant: tenant, in: transaction),
-        try transaction.tenant(id: tenant)?.settings.allowFilteredTier == true
+        try transaction.tenant(id: tenant)?.settings.allowFilteredTier == true,
+        try !transaction.devices(tenant: tenant, after: 0, limit: 1).isEmpty
       )
     }
     return ConsolePage(app.approval.name, in: .apps) {
-      Tag.div(.id("live-app"), .data(.live, "")) { facts(app, names, allowsFiltered: allowsFiltered) }
+      Tag.div(.id("live-app"), .data(.live, "")) {
+        facts(app, names, allowsFiltered: allowsFiltered)
+        if app.state == .approved && !hasDevices && visit.may(.manageDevices) {
+          Tag.p {
+            "Next: "
+            Tag.a(.href("/console/enrolment")) { "make an enrolment code" }
+            ", with which a device joins your company."
+          }
+        }
+      }
       if visit.may(.changePolicy) { steps(app, visit) }
     }
   }
@@ -155,6 +165,10 @@ extension Console {
   /// Why an approved app may get nothing all the same.
   private func caution(_ approval: AppApproval, allowsFiltered: Bool) -> HTML? {
     switch approval.tier {
+    case _ where approval.actions.isEmpty:
+      Tag.p(.class("caution")) {
+        "Also when it is approved, the app may do nothing: change what is approved, and choose an action."
+      }
     case .filtered where !allowsFiltered:
       Tag.p(.class("caution")) {
         "Also when it is approved, devices give this app nothing: without a team key it is only a name, and the "

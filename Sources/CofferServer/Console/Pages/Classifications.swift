@@ -99,7 +99,7 @@ extension Console {
   }
 
   @Sendable private func addClassification(_ visit: Visit) async throws -> Outcome {
-    let label = ClassificationFields.value(nil, visit)
+    let label = try ClassificationFields.value(nil, visit)
     if visit.isForDraft {
       return try await prepare("Classification \(label.id)", visit) {
         try $0.put(label, in: \.classifications, inPlaceOf: nil)
@@ -111,7 +111,7 @@ extension Console {
 
   @Sendable private func changeClassification(_ visit: Visit) async throws -> Outcome {
     let id = try visit.call.name()
-    let label = ClassificationFields.value(id, visit)
+    let label = try ClassificationFields.value(id, visit)
     if visit.isForDraft {
       return try await prepare("Classification \(id)", visit) {
         try $0.put(label, in: \.classifications, inPlaceOf: id)
@@ -140,8 +140,9 @@ enum ClassificationFields {
   }
 
   /// - Parameter id: nil for a new one, whose form says it.
-  static func value(_ id: String?, _ visit: Visit) -> Classification {
-    Classification(id: id ?? visit.values.text("id") ?? "", name: visit.values.text("name") ?? "")
+  static func value(_ id: String?, _ visit: Visit) throws -> Classification {
+    try visit.demand("name", "id")
+    return Classification(id: id ?? visit.values.text("id") ?? "", name: visit.values.text("name") ?? "")
   }
 }
 

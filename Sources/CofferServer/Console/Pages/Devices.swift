@@ -23,6 +23,9 @@ extension Console {
     let found = try await store.read {
       try DeviceLine.all(tenant, after: after, limit: PageRequest.standard + 1, now: visit.now, in: $0)
     }
+    let waiting = try await store.read {
+      try $0.unusedEnrollments(tenant: tenant, now: visit.now, after: 0, limit: 100).count
+    }
     let lines = found.prefix(PageRequest.standard)
     let more = try next(found.map { (number: $0.number, value: $0) }, "/console/devices", visit)
     return ConsolePage("Devices", in: .devices) {
@@ -34,8 +37,12 @@ extension Console {
         if lines.isEmpty {
           Tag.p(.class("empty")) {
             "No device has joined yet. "
-            Tag.a(.href("/console/enrolment")) { "Make an enrolment code" }
-            " and enter it on the device."
+            if waiting > 0 {
+              waiting == 1 ? "A code waits to be used: " : "\(waiting) codes wait to be used: "
+              "a device that joins with one appears here by itself. "
+            }
+            Tag.a(.href("/console/enrolment")) { waiting > 0 ? "See the codes" : "Make an enrolment code" }
+            waiting > 0 ? "." : " and enter it on the device."
           }
         } else {
           DataTable.table("Devices", ["Device", "Policy", "Last seen", "Waiting"]) {
@@ -174,7 +181,9 @@ extension Console {
         "It is signed, waits for 30 days, and is carried out when the device connects. The device’s signed answer stands "
           + "above, then."
       }
-      if line.state.report == nil { Tag.p(.class("caution")) { Words.notReported } }
+      Tag.div(.id("live-reported"), .data(.live, "")) {
+        if line.state.report == nil { Tag.p(.class("caution")) { Words.notReported } }
+      }
       order("Give the order") {
         order.radios(
           "Order", "kind",
@@ -190,6 +199,11 @@ extension Console {
     Tag.section(.class("panel"), .aria(.labelledby, "wipe")) {
       Tag.h2(.id("wipe")) { "Wipe" }
       Tag.p { "For a device that is lost or leaves the company. You are asked once more before anything happens." }
+      Tag.div(.id("live-wiping"), .data(.live, "")) {
+        if line.pending.contains(.wipe) {
+          Tag.p(.class("caution")) { "A wipe waits for the device. It needs no second one." }
+        }
+      }
       Tag.p { Tag.a(.class("button danger"), .href("/console/devices/\(id)/wipe")) { "Wipe \(line.name)…" } }
     }
   }

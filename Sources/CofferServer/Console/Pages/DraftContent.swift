@@ -161,7 +161,7 @@ extension Console {
 
   @Sendable private func saveDraftLabel(_ visit: Visit) async throws -> Outcome {
     let id = visit.values.text("label")
-    let label = ClassificationFields.value(id, visit)
+    let label = try ClassificationFields.value(id, visit)
     return try await changeDraft(visit) { try $0.put(label, in: \.classifications, inPlaceOf: id) }
   }
 

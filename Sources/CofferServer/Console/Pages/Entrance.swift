@@ -108,6 +108,7 @@ extension Console {
 
   @Sendable private func setUp(_ visit: Visit) async throws -> Outcome {
     let values = visit.values
+    try visit.demand("company", "email", "password")
     guard values.exact("password") == values.exact("again") else {
       throw HTTPProblem.invalid("again", "is not the same password")
     }

@@ -133,6 +133,7 @@ enum FileTypeFields {
   }
 
   static func value(_ visit: Visit) throws -> FileType {
+    try visit.demand("extension", "mediaTypes")
     let type = RuleForm.extensionText(visit.values.text("extension") ?? "")
     guard ContentType.expected(of: type) == nil else {
       throw HTTPProblem.invalid("extension", "is one that every device knows already")

@@ -152,12 +152,13 @@ extension Console {
     }
   }
 
-  private static func group(_ id: String, _ visit: Visit) -> JSONValue {
-    .object(["id": .string(id), "name": .string(visit.values.text("name") ?? "")])
+  private static func group(_ id: String, _ visit: Visit) throws -> JSONValue {
+    try visit.demand("name", "id")
+    return .object(["id": .string(id), "name": .string(visit.values.text("name") ?? "")])
   }
 
   @Sendable private func addGroup(_ visit: Visit) async throws -> Outcome {
-    let body = Self.group(visit.values.text("id") ?? "", visit)
+    let body = try Self.group(visit.values.text("id") ?? "", visit)
     let group = try await groupRoutes.make(visit.asking(body), visit.caller()).decoded(DeviceGroup.self)
     return .see("/console/groups/\(group.id)", .groupsChanged)
   }

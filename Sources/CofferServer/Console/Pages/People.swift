@@ -169,6 +169,7 @@ extension Console {
   private struct Issued: Decodable { let token: String }
 
   @Sendable private func invite(_ visit: Visit) async throws -> Outcome {
+    try visit.demand("email")
     let body = JSONValue.object([
       "email": .string(visit.values.text("email") ?? ""), "role": .string(visit.values.exact("role")),
     ])
@@ -187,6 +188,7 @@ extension Console {
   }
 
   @Sendable private func makeToken(_ visit: Visit) async throws -> Outcome {
+    try visit.demand("name")
     let (values, scopes) = (visit.values, visit.values.all("scopes"))
     let body = JSONValue.fields([
       "name": .string(values.text("name") ?? ""), "role": .string(values.exact("role")),

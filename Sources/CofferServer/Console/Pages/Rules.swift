@@ -154,7 +154,7 @@ struct RuleTable {
             }
             Self.badge(rule)
           }
-          DataTable.cell("What it says") { RuleWords(names).sentence(rule) }
+          DataTable.cell("What it says", isLong: true) { RuleWords(names).sentence(rule) }
         }
       }
     }

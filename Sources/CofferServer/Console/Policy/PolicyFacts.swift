@@ -12,7 +12,7 @@ enum PolicyFacts {
   }
 
   static func managed(_ values: [String: JSONValue]) -> HTML {
-    if values.isEmpty { return Tag.p(.class("empty")) { "Nothing is set of how devices are to be." } }
+    if values.isEmpty { return Tag.p(.class("empty")) { "It sets nothing else on devices." } }
     return Tag.dl {
       for key in ManagedSettings.Key.allCases {
         if let value = values[key.rawValue] {

@@ -79,6 +79,7 @@ struct RuleForm {
   /// What the form says, as the API takes it.
   static func body(_ visit: Visit) throws -> JSONValue {
     let values = visit.values
+    try visit.demand("id")
     func list(_ texts: [String]) -> JSONValue? { texts.isEmpty ? nil : .texts(texts) }
     let apps = values.all("apps").map { text -> JSONValue in
       let parts = text.split(separator: " ", maxSplits: 1).map(String.init)

@@ -42,7 +42,7 @@ struct SettingTreatments: Sendable {
       }
       if report?.settings == nil {
         Tag.p(.class("caution")) { "The device has not said what it made of the settings." }
-      } else if let applied = report?.appliedRevision, applied != line.desired {
+      } else if let applied = report?.appliedRevision, applied != line.desired, !line.isWiped {
         Tag.p(.class("caution")) {
           "The device says this of revision \(applied), by which it decides. The newest is \(line.desired)."
         }

@@ -150,8 +150,8 @@ struct SimulatorForm: Sendable {
       ) {
         if let title { Tag.h2 { title } }
         Tag.p { Tag.strong { answer.isPermitted ? "Permitted" : "Refused" } }
-        Tag.p { answer.sentence }
-        if let warning = answer.warning { Tag.p { warning } }
+        Tag.p { "The person reads: “\(answer.sentence)”" }
+        if let warning = answer.warning { Tag.p { "And: “\(warning)”" } }
         Tag.p { "Decided by:" }
         Tag.ul {
           for rule in answer.rules { Tag.li { origin(rule) } }
