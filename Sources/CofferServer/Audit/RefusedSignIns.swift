@@ -7,7 +7,7 @@ internal import Synchronization
 final class RefusedSignIns: Sendable {
   /// Seconds since the system's start between two entries about an account.
   static let window: Int64 = 15 * 60
-  /// Accounts of a company that are counted apart, and of all companies; those beyond are counted with the absent ones.
+  /// Accounts of a company that are counted apart: those beyond are counted with the absent ones. And companies.
   static let accountsOfCompany = 50
   static let capacity = 10_000
 
@@ -78,7 +78,7 @@ final class RefusedSignIns: Sendable {
     entries.withLock { entries in
       var account = key.account
       if account != nil, entries[key.tenant]?[account] == nil,
-        entries[key.tenant, default: [:]].count >= Self.accountsOfCompany || entries.count >= Self.capacity
+        entries[key.tenant, default: [:]].count >= Self.accountsOfCompany
       {
         account = nil
       }
@@ -93,18 +93,21 @@ final class RefusedSignIns: Sendable {
 extension PolicyServer {
   /// Writes what has been refused into the audits.
   func recordRefusedSignIns(all: Bool = false) async {
-    for (key, count) in refusedSignIns.take(uptime: uptime, all: all) {
+    let taken = Dictionary(grouping: refusedSignIns.take(uptime: uptime, all: all), by: \.key.tenant)
+    for (tenant, counts) in taken {
       do {
-        try await commit(.server, in: key.tenant) { change in
-          try change.record(
-            .signInsRefused, key.account,
-            [
-              "refused": "\(count.refused)", "limited": "\(count.limited)", "from": "\(count.first)",
-              "until": "\(count.last)",
-            ])
+        try await commit(.server, in: tenant) { change in
+          for (key, count) in counts {
+            try change.record(
+              .signInsRefused, key.account,
+              [
+                "refused": "\(count.refused)", "limited": "\(count.limited)", "from": "\(count.first)",
+                "until": "\(count.last)",
+              ])
+          }
         }
       } catch {
-        refusedSignIns.giveBack(key, count)
+        for (key, count) in counts { refusedSignIns.giveBack(key, count) }
         log.error("refused sign-ins are not in the audit yet: \(error: error)")
       }
     }
