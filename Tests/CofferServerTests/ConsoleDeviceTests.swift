@@ -148,7 +148,7 @@ import Testing
   @Test func `an order is shown with the receipt, its time and the reason`() async throws {
     let fixture = try await Self.fixture()
     let (harness, id) = (fixture.company.harness, fixture.device.enrollment.deviceId)
-    let order = try await fixture.company.make("/v1/devices/\(id)/commands", #"{"kind":"clearPasscode"}"#)
+    let order = try await fixture.company.make("/v1/devices/\(id)/commands", #"{"kind":"lock"}"#)
     let path = "\(fixture.path)/orders/\(order)"
     #expect(try await Self.page(fixture.person, path).contains("It waits for the device"))
     let command = try #require(try await CommandRecordTests.orders(fixture.device).first).command

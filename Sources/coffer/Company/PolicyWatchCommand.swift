@@ -67,12 +67,16 @@ struct PolicyWatchCommand: AsyncParsableCommand {
     defer { link.remove(watcher) }
     if starting { link.start() }
     try print(Line(event: "watching"), "watching; an interrupt ends it")
-    while !interrupts.isRaised {
-      guard let event = watcher.next() else { continue }
+    while true {
+      // What was told before it is shown: an agent that was wiped tells that, and ends.
+      let isLast = interrupts.isRaised
+      guard let event = watcher.next() else {
+        if isLast { return false }
+        continue
+      }
       try print(Line(event), event.line)
       if event == .wiped { return true }
     }
-    return false
   }
 
   private func print(_ line: Line, _ text: String) throws {
