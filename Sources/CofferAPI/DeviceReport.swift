@@ -26,13 +26,16 @@ public struct DeviceReport: Codable, Hashable, Sendable {
   public var sentAt: Int64?
   /// For the holder of the company's escrow key, where the vault is sealed to it.
   public var escrow: EscrowReport?
+  /// What the device has seen of the company's audit.
+  public var audit: AuditReport?
 
   public init(
     osVersion: String? = nil, version: String? = nil, isPasscodeSet: Bool? = nil, isProtectionAvailable: Bool? = nil,
     appliedRevision: Int64? = nil, appliedDigest: String? = nil, settings: [String: Treatment]? = nil,
-    sentAt: Int64? = nil, escrow: EscrowReport? = nil
+    sentAt: Int64? = nil, escrow: EscrowReport? = nil, audit: AuditReport? = nil
   ) {
     self.escrow = escrow
+    self.audit = audit
     self.osVersion = osVersion
     self.version = version
     self.isPasscodeSet = isPasscodeSet
@@ -41,5 +44,20 @@ public struct DeviceReport: Codable, Hashable, Sendable {
     self.appliedDigest = appliedDigest
     self.settings = settings
     self.sentAt = sentAt
+  }
+}
+
+/// A device's word as a witness of its company's audit.
+public struct AuditReport: Codable, Hashable, Sendable {
+  /// The newest entry that it has seen, and its hash in lower-case hexadecimal.
+  public var number: Int64
+  public var hash: String
+  /// That it was shown another audit later: what, for people.
+  public var fault: String?
+
+  public init(number: Int64, hash: String, fault: String? = nil) {
+    self.number = number
+    self.hash = hash
+    self.fault = fault
   }
 }

@@ -22,4 +22,6 @@ public struct Problem: Codable, Hashable, Sendable {
 
   /// An enrolment code that is unknown, used or expired: the server does not say which.
   public static let enrollmentCode = "enrollment-code"
+  /// A receipt of no order of its device, or not signed by the device's key.
+  public static let invalidReceipt = "invalid-receipt"
 }

@@ -12,7 +12,18 @@ struct Connection: Sendable {
   /// An answer that may be looked at: its status is one that the caller named.
   struct Answer {
     let status: Int
+    /// Without parameters.
+    let mediaType: String?
     let body: [UInt8]
+
+    /// What an answer of Coffer's server says is wrong, by its stable type; nil for one that others may have given: a
+    /// proxy on the way, for one.
+    var problem: String? {
+      guard mediaType == Problem.mediaType, let problem = try? JSONDecoder().decode(Problem.self, from: Data(body)),
+        problem.status == status
+      else { return nil }
+      return problem.type
+    }
 
     /// Throws ``ClientError/unexpectedAnswer(status:)`` when the body is anything else.
     func decoded<Value: Decodable>(_ type: Value.Type) throws(ClientError) -> Value {
@@ -121,7 +132,9 @@ struct Connection: Sendable {
         group.addTask { [http] in
           let response = try await http.execute(request, deadline: .distantFuture)
           let body = try await response.body.collect(upTo: limit)
-          return Answer(status: Int(response.status.code), body: Array(buffer: body))
+          let type = response.headers.first(name: "content-type")?.prefix { $0 != ";" && $0 != " " }
+          return Answer(
+            status: Int(response.status.code), mediaType: type.map { $0.lowercased() }, body: Array(buffer: body))
         }
         group.addTask { [timeout] in
           try await timeout.wait(timeout.duration)

@@ -8,6 +8,14 @@ extension Container {
   /// What the person should hear although the gate permitted: that the policy has not been confirmed for a while.
   public var warning: String? { gate.warning }
 
+  /// That the company's audit is not the one that this device has seen.
+  public var auditFault: AuditFault? {
+    switch gate.state {
+    case .enrolled(let enrolment), .outdated(let enrolment): enrolment.auditFault
+    case .notEnrolled, .policyMissing: nil
+    }
+  }
+
   /// Joins a company with what its server answered. Throws where the vault belongs to one already.
   public func enrol(_ enrolment: Enrolment, deviceKey: SigningKey) throws {
     try ContainerError.catching { try gate.enrol(enrolment, deviceKey: deviceKey) }

@@ -32,6 +32,20 @@ extension Container {
     }
   }
 
+  /// The same by what the vault itself keeps of the enrolment: for a key store that has lost its word. A copy may be older
+  /// than that word, so that the longer of the two holds.
+  static func passcodeMinimum(in setting: (String) throws -> [UInt8]?) throws -> Int? {
+    try setting(Gate.enrolmentSetting).flatMap { stored in
+      try? JSONDecoder().decode(Enrolment.self, from: Data(stored)).policy.settings.managedSettings
+        .passcodeMinimumLength
+    }
+  }
+
+  /// Both of an open container.
+  func passcodeMinimum(at path: String, _ keyStore: any KeyStore) -> Int? {
+    [Self.passcodeMinimum(at: path, keyStore), managedSettings.passcodeMinimumLength].compactMap(\.self).max()
+  }
+
   /// The passcode that `new` gives, which must be as long as the company asks for.
   static func checked(_ new: () throws -> SecretBytes, atLeast least: Int?) throws -> SecretBytes {
     let passcode = try new()

@@ -54,6 +54,17 @@ public final class Container: Sendable {
     at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes, sniffer: any ContentSniffer,
     acceptingOlderState: Bool = false, time: any TimeSource = SystemTime()
   ) throws -> Container {
+    try openWithAccess(
+      at: path, keyStore: keyStore, passcode: passcode, sniffer: sniffer, acceptingOlderState: acceptingOlderState,
+      time: time
+    ).container
+  }
+
+  /// As above, with leave to change what opens it.
+  static func openWithAccess(
+    at path: String, keyStore: any KeyStore, passcode: () throws -> SecretBytes, sniffer: any ContentSniffer,
+    acceptingOlderState: Bool = false, time: any TimeSource
+  ) throws -> (container: Container, access: VaultAccess) {
     try ContainerError.telling(Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)) {
       var options = VaultOptions()
       options.acceptsOlderState = acceptingOlderState
@@ -61,7 +72,7 @@ public final class Container: Sendable {
         at: path, keyStore: keyStore, passcode: passcode, time: time, options: options)
       let container = try Container(vault, keyStore: keyStore, sniffer: sniffer, time: time)
       container.settleEscrow(&access)
-      return container
+      return (container, access)
     }
   }
 

@@ -7,12 +7,14 @@ extension Vault {
   private static let settingNameLimit = 1024
 
   public func setting(_ name: String) throws(VaultError) -> [UInt8]? {
-    try look { session in
-      guard let bytes = try session.value(.setting, session.rowKeys.setting(name)) else { return nil }
-      let (found, value) = try Self.decode(bytes)
-      guard found == name else { throw VaultError.damaged(what: "a setting") }
-      return value
-    }
+    try look { try Self.setting(name, in: $0) }
+  }
+
+  static func setting(_ name: String, in session: IndexSession) throws -> [UInt8]? {
+    guard let bytes = try session.value(.setting, session.rowKeys.setting(name)) else { return nil }
+    let (found, value) = try decode(bytes)
+    guard found == name else { throw VaultError.damaged(what: "a setting") }
+    return value
   }
 
   /// Stores a value, or removes it where `value` is nil.

@@ -3,6 +3,7 @@ import CofferClient
 import CofferCrypto
 import CofferPolicy
 import Foundation
+import Synchronization
 import Testing
 
 /// Orders and what a device tells, through the link.
@@ -130,6 +131,63 @@ extension LinkTests {
       #expect(bench.device.current.carriedOut.map(\.id) == ["b"])
       let sent = try receipts(bench)
       #expect(sent.isEmpty)
+    }
+  }
+
+  @Test(arguments: ["proxy", "other problem", "company"])
+  func `only the company's own word ends a receipt that it does not take`(whose: String) async throws {
+    let answer: (FakeCompany, FakeDevice) -> Void = { company, _ in
+      let name = whose == "other problem" ? "malformed-request" : "invalid-receipt"
+      var reply = company.problem(name, 400)
+      if whose != "proxy" { reply.headers = ["content-type": "application/problem+json; charset=utf-8"] }
+      let answer = reply
+      company.script("/v1/device/receipts") { _ in answer }
+    }
+    let orders: @Sendable (FakeCompany) -> OrdersResponse = { company in
+      OrdersResponse(
+        commands: [Self.order(.refresh, "a", key: company.current.key)], delegations: [], keyset: company.keyset())
+    }
+    try await linked(orders: orders, prepare: answer) { bench in
+      await bench.hear { $0 == .order(.refresh, .done) }
+      var streams = bench.streams.makeAsyncIterator()
+      let stream = try #require(await streams.next())
+      for revision: Int64 in 6...7 {
+        bench.company.advance()
+        stream.send("id: \(revision).1\ndata: {}\n\n")
+        await bench.hear { $0 == .confirmed(revision: revision) }
+      }
+      // The company's own ends it with the first one; anybody else's is asked again, and keeps nothing else back.
+      let sent = try receipts(bench).count
+      #expect(whose == "company" ? sent == 1 : sent > 1, "\(sent)")
+      #expect(bench.device.current.book.undelivered.isEmpty == (whose == "company"))
+    }
+  }
+
+  @Test func `a copy that can only be read hears what takes something away, and says nothing`() async throws {
+    let delegated = SigningKey()
+    let isWipeDue = Mutex(false)
+    let readOnly: (FakeCompany, FakeDevice) -> Void = { _, device in
+      device.update { ($0.isReadOnly, $0.cannotKeep, $0.cannotTake) = (true, true, true) }
+    }
+    let orders: @Sendable (FakeCompany) -> OrdersResponse = { company in
+      let key = company.current.key
+      let wipe = isWipeDue.withLock { $0 } ? [Self.order(.wipe, "w", key: delegated)] : []
+      return OrdersResponse(
+        commands: [Self.order(.lock, "l", key: key), Self.order(.uploadLog, "u", key: key)] + wipe,
+        delegations: [Self.delegation(of: delegated, root: company.root)], keyset: company.keyset())
+    }
+    try await linked(orders: orders, prepare: readOnly) { bench in
+      var streams = bench.streams.makeAsyncIterator()
+      let stream = try #require(await streams.next())
+      // It stays connected; unlocked again, the lock is not carried out once more.
+      stream.send("id: 5.1\ndata: {}\n\n")
+      while bench.server.paths.count(where: { $0 == "/v1/device/commands" }) < 2 { await Task.yield() }
+      isWipeDue.withLock { $0 = true }
+      stream.send("id: 5.2\ndata: {}\n\n")
+      await bench.hear { $0 == .order(.wipe, .done) }
+      #expect(bench.device.current.carriedOut.map(\.id) == ["l"])
+      #expect(bench.device.current.wipeReceipts.count == 1)
+      #expect(!bench.server.paths.contains { ["/v1/device/report", "/v1/device/receipts"].contains($0) })
     }
   }
 

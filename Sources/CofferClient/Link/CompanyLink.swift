@@ -130,6 +130,7 @@ final class LinkMemory: Sendable {
     var isWiped = false
     var sentReport: DeviceReport?
     var isSpentOfDecisions = false
+    var locks: Set<String> = []
   }
 
   private let state = Mutex(State())
@@ -157,6 +158,9 @@ final class LinkMemory: Sendable {
     get { state.withLock { $0.isSpentOfDecisions } }
     set { state.withLock { $0.isSpentOfDecisions = newValue } }
   }
+
+  /// Whether this process has not carried out the order to lock before.
+  func note(lock order: String) -> Bool { state.withLock { $0.locks.insert(order).inserted } }
 
   /// The company confirmed its policy.
   func noteAnswer() { state.withLock { $0.hasAnswered = true } }

@@ -41,7 +41,10 @@ extension LinkWork {
       }
       switch order.kind {
       case .wipe: return try await wipe(order)
-      case .lock: _ = try? await local { try device.carryOut(order) }
+      case .lock:
+        // A copy that can be read only never answers: unlocked again, it stays so.
+        if device.isReadOnly, !memory.note(lock: order.id) { break }
+        _ = try? await local { try device.carryOut(order) }
       case .clearPasscode, .refresh, .uploadLog: break
       }
     }
@@ -132,7 +135,13 @@ extension LinkWork {
 
   private func sendReceipts(over connection: Connection) async throws(ClientError) {
     for (order, receipt) in try await local({ try device.orders().undelivered }) {
-      try await PolicyClient.send(receipt: receipt, over: connection)
+      do throws(ClientError) {
+        try await PolicyClient.send(receipt: receipt, over: connection)
+      } catch .unexpectedAnswer(status: 400) {
+        // It stays, and keeps neither the others back nor the orders that come.
+        client.log.warning("a receipt was not taken; it is sent again with the next connection")
+        continue
+      }
       try await local { [device] in
         var book = try device.orders()
         book.deliver(order)
@@ -154,9 +163,13 @@ extension PolicyClient {
   }
 
   static func send(receipt: String, over connection: Connection) async throws(ClientError) {
-    // 400: the company does not know the order, or has another answer to it. To send it again changes nothing.
-    _ = try await connection.send(
+    let answer = try await connection.send(
       "/v1/device/receipts", headers: [("content-type", "application/json")],
       body: json(ReceiptRequest(receipt: receipt)), expected: [204, 400], limit: Limit.messages)
+    // The company does not know the order, or has another answer to it: to send it again changes nothing. Anybody else's
+    // 400 ends nothing.
+    guard answer.status == 204 || answer.problem == Problem.urn(Problem.invalidReceipt) else {
+      throw .unexpectedAnswer(status: answer.status)
+    }
   }
 }

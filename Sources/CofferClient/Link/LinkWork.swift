@@ -19,6 +19,9 @@ struct LinkWork: Sendable {
       try await take(enrolment, insteadOf: held)
       throw .unreachable
     }
+    if device.isReadOnly {
+      return try await hearWithoutMemory(enrolment, insteadOf: held, over: connection, token: token)
+    }
     do throws(ClientError) {
       try await take(enrolment, insteadOf: held)
       memory.noteAnswer()
@@ -30,6 +33,16 @@ struct LinkWork: Sendable {
     }
     if memory.isWiped { throw .unreachable }
     try await sendDecisions(over: connection, token: token)
+  }
+
+  /// For a device that can store nothing: what is signed holds in this process, and no decision, report or receipt leaves it.
+  private func hearWithoutMemory(
+    _ enrolment: Enrolment, insteadOf held: Enrolment, over connection: Connection, token: String
+  ) async throws(ClientError) {
+    try? await take(enrolment, insteadOf: held)
+    memory.noteAnswer()
+    try await carryOutUrgentOrders(enrolment, over: connection, token: token)
+    if memory.isWiped { throw .unreachable }
   }
 
   /// Runs what may wait for a disk, or for programs that use a mount, on a thread of its own.
@@ -50,6 +63,7 @@ struct LinkWork: Sendable {
     let isNew = enrolment.bundle.digest != held.bundle.digest
     if isNew { tell(.applied(revision: enrolment.policy.revision)) }
     if enrolment.lastStatus != nil { tell(.confirmed(revision: enrolment.policy.revision)) }
+    if let fault = enrolment.auditFault, held.auditFault == nil { tell(.auditFault(fault)) }
   }
 
   /// In milliseconds since 1970.

@@ -9,6 +9,9 @@ public import CofferPolicy
 public protocol LinkedDevice: Sendable {
   /// The enrolment as it is stored, also where it is older than its anchor.
   func enrolment() throws -> Enrolment
+  /// Nothing can be stored, as in a copy that is older than what the device has seen: it hears of its company all the same,
+  /// and carries out what takes something away.
+  var isReadOnly: Bool { get }
   /// The key that proves this device to its company.
   func deviceKey() throws -> SigningKey
   /// Stores a newer state of the enrolment, and lets it hold: what policy no longer allows ends before this returns.
@@ -56,6 +59,8 @@ public enum LinkEvent: Hashable, Sendable {
   case order(DeviceCommand.Kind, CommandReceipt.Outcome)
   /// An order that was not the company's for this device, or not in force. It was not carried out, and not answered.
   case orderRefused(PolicyRefusal)
+  /// The company's audit is not the one that this device has seen.
+  case auditFault(AuditFault)
   /// Everything is destroyed; the link has ended.
   case wiped
 }

@@ -24,14 +24,22 @@ extension Container {
   ///   - derivation: the cost from now on; nil for the present one.
   public static func changePasscode(
     at path: String, keyStore: any KeyStore, old: () throws -> SecretBytes, new: () throws -> SecretBytes,
-    derivation: PasscodeDerivation? = nil, options: KeyOptions = KeyOptions(), time: any TimeSource = SystemTime()
+    derivation: PasscodeDerivation? = nil, options: KeyOptions = KeyOptions(), sniffer: any ContentSniffer,
+    time: any TimeSource = SystemTime()
   ) throws {
-    try ContainerError.telling(Vault.passcodeAttempts(at: path, keyStore: keyStore, time: time)) {
-      try Vault.changePasscode(
-        at: path, keyStore: keyStore, old: old,
-        new: { try checked(new, atLeast: passcodeMinimum(at: path, keyStore)) }, derivation: derivation,
-        options: options.keybag, time: time)
+    var (container, access) = try openWithAccess(
+      at: path, keyStore: keyStore, passcode: old, sniffer: sniffer, time: time)
+    do {
+      try ContainerError.catching {
+        try container.vault.changePasscode(
+          with: &access, new: { try checked(new, atLeast: container.passcodeMinimum(at: path, keyStore)) },
+          derivation: derivation, options: options.keybag)
+      }
+    } catch {
+      try? container.close()
+      throw error
     }
+    try container.close()
   }
 
   /// As above, for a vault that is open.
@@ -68,7 +76,11 @@ extension Container {
         return try Container(
           Vault.recover(
             at: path, keyStore: keyStore, with: key,
-            passcode: { try checked(passcode, atLeast: passcodeMinimum(at: path, keyStore)) },
+            passcode: { setting in
+              let least = [passcodeMinimum(at: path, keyStore), try? passcodeMinimum(in: setting)].compactMap(\.self)
+                .max()
+              return try checked(passcode, atLeast: least)
+            },
             derivation: derivation, keybag: options.keybag,
             time: time, vaultOptions: vaultOptions),
           keyStore: keyStore, sniffer: sniffer, time: time)

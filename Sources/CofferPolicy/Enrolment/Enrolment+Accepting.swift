@@ -66,6 +66,7 @@ extension Enrolment {
     next.seenTime = next.confirmedAt
     next.seenUptime = uptime
     next.groups = status.groups ?? []
+    next.witness(status)
     return next
   }
 

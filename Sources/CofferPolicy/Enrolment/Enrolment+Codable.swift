@@ -4,7 +4,7 @@ internal import CofferCrypto
 extension Enrolment: Codable {
   private enum Key: String, CodingKey {
     case tenant, device, server, root, pinnedCertificate, keyset, bundle, lastStatus, trustedTime, confirmedAt, seenTime
-    case seenUptime, groups
+    case seenUptime, groups, auditMark, auditFault
   }
 
   /// Throws ``PolicyRefusal`` when a signature does not hold or the documents do not belong together; expiry is no
@@ -27,6 +27,8 @@ extension Enrolment: Codable {
     seenTime = try container.decode(Int64.self, forKey: .seenTime)
     seenUptime = try container.decodeIfPresent(Uptime.self, forKey: .seenUptime)
     groups = try container.decodeIfPresent([String].self, forKey: .groups)
+    auditMark = try container.decodeIfPresent(AuditMark.self, forKey: .auditMark)
+    auditFault = try container.decodeIfPresent(AuditFault.self, forKey: .auditFault)
     guard keyset.keyset.tenant == tenant, policy.isAddressed(to: device), confirmedAt >= policy.issuedAt,
       seenTime >= confirmedAt, trustedTime >= 0
     else { throw PolicyRefusal.malformed("enrolment") }
@@ -47,5 +49,7 @@ extension Enrolment: Codable {
     try container.encode(seenTime, forKey: .seenTime)
     try container.encodeIfPresent(seenUptime, forKey: .seenUptime)
     try container.encodeIfPresent(groups, forKey: .groups)
+    try container.encodeIfPresent(auditMark, forKey: .auditMark)
+    try container.encodeIfPresent(auditFault, forKey: .auditFault)
   }
 }

@@ -32,6 +32,11 @@ public struct Enrolment: Hashable, Sendable {
   /// The groups that the company said this device is in, when it last confirmed its policy; absent before it ever did.
   public internal(set) var groups: [String]?
 
+  /// The newest entry of the company's audit that a status named.
+  public internal(set) var auditMark: AuditMark?
+  /// That the audit was not that one later.
+  public internal(set) var auditFault: AuditFault?
+
   /// The policy to decide by.
   public var policy: Policy { bundle.policy }
 

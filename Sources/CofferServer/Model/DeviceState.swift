@@ -16,6 +16,13 @@ extension DeviceReport {
     guard settings.map({ $0.count <= 100 && $0.keys.allSatisfy(PolicyText.isIdentifier) }) ?? true else {
       throw HTTPProblem.invalid("settings", "are at most 100")
     }
+    let isAuditWell = audit.map { audit in
+      audit.number > 0 && audit.hash.utf8.count == 64 && PolicyText.isIdentifier(audit.hash)
+        && audit.fault.map(PolicyText.isName) ?? true
+    }
+    guard isAuditWell ?? true else {
+      throw HTTPProblem.invalid("audit", "is a number, SHA-256 in hexadecimal and a reason")
+    }
     guard escrow.map(\.isWellFormed) ?? true else {
       throw HTTPProblem.invalid("escrow", "has a part of another length than it must have")
     }

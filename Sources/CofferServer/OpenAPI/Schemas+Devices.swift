@@ -50,6 +50,9 @@ extension Schemas {
         "appliedDigest": digest,
         "settings": .dictionary(of: .choice(of: DeviceReport.Treatment.self), maximum: 100),
         "sentAt": sentAt,
+        "audit": .object(
+          ["number": .integer("Of the newest entry that the device has seen.", minimum: 1), "hash": digest],
+          optional: ["fault": .text("That it was shown another audit later.", minimum: 1, maximum: 200)]),
         "escrow": .object([
           "tenant": id, "vault": .text(), "escrowKey": publicKey, "encapsulatedKey": .text(), "sealedKey": .text(),
           "clearingKey": publicKey, "signature": .text(),

@@ -30,6 +30,19 @@ extension Vault {
     }
   }
 
+  /// As above, for whoever has shown the passcode just now.
+  public func changePasscode(
+    with access: inout VaultAccess, new: () throws -> SecretBytes, derivation: PasscodeDerivation? = nil,
+    options: KeybagOptions = KeybagOptions()
+  ) throws {
+    try Self.openingErrors {
+      guard !isReadOnly else { throw VaultError.olderThanAnchor }
+      let locked = try LockedVault(in: folder, keyStore: keyStore, time: time, tries: tries)
+      access.opened = try replaceKeybag(
+        access.opened, of: locked, passcode: AskedPasscode(asking: new).value, derivation: derivation, options: options)
+    }
+  }
+
   /// As above, for a vault that nobody has open.
   ///
   /// - Parameter new: called once the old passcode was right.
@@ -73,16 +86,17 @@ extension Vault {
     }
   }
 
+  @discardableResult
   private func replaceKeybag(
     _ opened: LockedVault.Opened, of locked: LockedVault, passcode: SecretBytes, derivation: PasscodeDerivation?,
     options: KeybagOptions, deriving derive: LockedVault.Derive = { try $0.key(for: $1) }
-  ) throws {
+  ) throws -> LockedVault.Opened {
     try passcode.requirePasscode()
     let derivation = try (derivation ?? opened.keybag.derivation).renewed()
     // Of a passcode that is set, not tried: nothing to count.
     let derived = try derive(derivation, passcode)
     let component = SecretKey()
-    try locked.withLock {
+    return try locked.withLock {
       let found = try locked.wrapped()
       // Somebody changed it since: that passcode is the old one's end.
       guard found.bytes == opened.bytes else { throw VaultError.wrongPasscode }
@@ -97,6 +111,7 @@ extension Vault {
       try KeybagChange(locked: locked, present: [found.rotation], component: component, bytes: bytes).run(
         announce: { try followKeybag(before, next: after) }, conclude: { try followKeybag(after, next: nil) })
       try? locked.renewExchange(keybag, bytes, master: opened.master, on: found.device)
+      return LockedVault.Opened(keybag: keybag, bytes: bytes, master: opened.master, keys: opened.keys)
     }
   }
 }

@@ -32,13 +32,14 @@ extension Vault {
   /// A crash leaves the vault as it was or recovered; until then the same key opens it again.
   ///
   /// - Parameters:
-  ///   - passcode: called once the key was right.
+  ///   - passcode: called once the key was right, with what the vault keeps as settings.
   ///   - options: `acceptsOlderState` for a copy that is older than what this device has seen.
   /// Throws `copyOfPresentVault` for a copy whose vault is still in use here, unless `acceptsOlderState`;
   /// `noRecoverySlot`, `wrongRecoveryKey`, `noEscrowSlot`, `wrongEscrowKey`, `clearing`; `olderThanAnchor` for a copy that is
   /// older than what this device has seen; and what opening throws.
   public static func recover(
-    at path: String, keyStore: any KeyStore, with key: WayBack, passcode: () throws -> SecretBytes,
+    at path: String, keyStore: any KeyStore, with key: WayBack,
+    passcode: (_ setting: (String) throws -> [UInt8]?) throws -> SecretBytes,
     derivation: PasscodeDerivation, keybag options: KeybagOptions = KeybagOptions(),
     files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), vaultOptions: VaultOptions = VaultOptions()
   ) throws -> Vault {
@@ -49,7 +50,8 @@ extension Vault {
   }
 
   static func recover(
-    at path: String, keyStore: any KeyStore, with key: WayBack, passcode: () throws -> SecretBytes,
+    at path: String, keyStore: any KeyStore, with key: WayBack,
+    passcode: (_ setting: (String) throws -> [UInt8]?) throws -> SecretBytes,
     derivation: PasscodeDerivation, keybag options: KeybagOptions, files: FileSystem, time: any TimeSource,
     vaultOptions: VaultOptions, deriving derive: LockedVault.Derive
   ) throws -> Vault {
@@ -59,7 +61,7 @@ extension Vault {
       let found = try place.locked.open(with: key)
       var recovery = try VaultRecovery(
         place: place, found: found, acceptsOlderState: vaultOptions.acceptsOlderState)
-      let passcode = try AskedPasscode(asking: passcode).value
+      let passcode = try AskedPasscode(asking: { try passcode { try place.setting($0, found.keys) } }).value
       try passcode.requirePasscode()
       let opened = try recovery.run(
         passcode: passcode, derivation: derivation.renewed(), options: options, use: key.use, deriving: derive)
@@ -90,6 +92,13 @@ extension LockedVault {
 }
 
 extension VaultPlace {
+  /// A setting, before anything was changed. Throws where it is damaged.
+  fileprivate func setting(_ name: String, _ keys: UnlockedKeys) throws -> [UInt8]? {
+    let index = try Index(at: locked.folder.path + "/" + VaultFormat.index, keys: keys, vault: locked.id)
+    defer { try? index.close() }
+    return try index.read { try Vault.setting(name, in: $0) }
+  }
+
   /// The root of the last commit, or that of one which goes another way from then on than any copy.
   fileprivate func root(_ keys: UnlockedKeys, onNewBranch: Bool = false) throws -> CommittedRoot {
     let index = try Index(at: locked.folder.path + "/" + VaultFormat.index, keys: keys, vault: locked.id)

@@ -33,6 +33,7 @@ struct AgentStatusCommand: ParsableCommand {
     Output.line("locks      \(idle); what is at work then has \(status.graceSeconds.plain) seconds")
     Output.line("commands   \(status.commands) running")
     if let company = status.company { Output.line("company    \(company)") }
+    if let fault = status.auditFault { Output.line("audit      \(fault)") }
     if let fingerprint = status.escrowKeyFingerprint {
       Output.line("escrow     \(EscrowNotice.byPolicy): \(fingerprint)")
     }

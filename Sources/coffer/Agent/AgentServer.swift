@@ -275,7 +275,8 @@ final class AgentServer {
       commands: runningCount, readOnly: vault.container.isReadOnly,
       memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
       company: vault.link.isConnected.map { $0 ? "connected" : "offline" },
-      escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint))
+      escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint),
+      auditFault: vault.container.auditFault?.sentence)
     if let text = try? JSONEncoder().encode(status) {
       connections[number]?.link.send(.outcome(code: 0, text: String(decoding: text, as: UTF8.self)))
     }

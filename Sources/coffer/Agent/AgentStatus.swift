@@ -29,6 +29,8 @@ struct AgentStatus: Codable, Sendable {
   var company: String?
   /// The fingerprint of the company's key that opens the vault, too, because its policy asks for that.
   var escrowKeyFingerprint: String?
+  /// That the company's audit is not the one that this device has seen.
+  var auditFault: String?
 }
 
 extension Double {

@@ -33,6 +33,8 @@ final class HeldDevice: LinkedDevice {
     return try container.presentEnrolment()
   }
 
+  var isReadOnly: Bool { container.isReadOnly }
+
   func deviceKey() throws -> SigningKey { try container.deviceKey() }
 
   func take(_ enrolment: Enrolment) throws {
@@ -50,7 +52,11 @@ final class HeldDevice: LinkedDevice {
       // A vault has one, always; and its key store is a folder.
       isPasscodeSet: true, isProtectionAvailable: false,
       appliedRevision: enrolment.policy.revision, appliedDigest: enrolment.bundle.digest,
-      settings: treatments(enrolment), escrow: escrow(enrolment))
+      settings: treatments(enrolment), escrow: escrow(enrolment),
+      // Where it is as it was seen, the company knows: a report with each entry would be one for each change.
+      audit: enrolment.auditFault.map {
+        AuditReport(number: $0.seen.number, hash: $0.seen.hash, fault: $0.sentence)
+      })
   }
 
   /// For the holder of the company's key, where the vault is sealed to it.

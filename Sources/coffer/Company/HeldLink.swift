@@ -47,8 +47,6 @@ final class HeldLink: Sendable {
     case .enrolled, .outdated: break
     case .notEnrolled, .policyMissing: return
     }
-    // An older copy cannot store what it would be told.
-    if container.isReadOnly { return }
     state.withLock { state in
       guard state.task == nil, !state.isOver else { return }
       state.task = Task.detached { [device, log, bell] in
@@ -140,6 +138,7 @@ extension LinkEvent {
     case .confirmed(let revision): "policy revision \(revision) is confirmed"
     case .order(let kind, let outcome): "order \(kind.rawValue): \(outcome.rawValue)"
     case .orderRefused(let refusal): "an order was refused: \(refusal)"
+    case .auditFault(let fault): fault.sentence
     case .wiped: "wiped by order"
     }
   }

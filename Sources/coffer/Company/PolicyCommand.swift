@@ -69,6 +69,9 @@ struct PolicyDescription: Encodable {
   let ownerActions: [String]
   /// Of the key that the policy has vaults sealed to.
   let escrowKeyFingerprint: String?
+  /// What this device has seen of the company's audit: `NUMBER:HASH`, as `coffer-server audit verify --witness` takes it.
+  let auditWitness: String?
+  let auditFault: String?
   let apps: [App]
 
   struct App: Encodable {
@@ -91,6 +94,8 @@ struct PolicyDescription: Encodable {
     confirmed = Self.text(enrolment.confirmedAt)
     ownerActions = policy.settings.ownerActions.map(\.rawValue)
     escrowKeyFingerprint = (try? enrolment.escrowKey()).map { EscrowNotice.fingerprint($0.key) }
+    auditWitness = (enrolment.auditFault?.seen ?? enrolment.auditMark).map { "\($0.number):\($0.hash)" }
+    auditFault = enrolment.auditFault?.sentence
     apps = policy.apps.map { app in
       App(
         rule: app.ruleID, name: app.name, bundleId: app.bundleId, teamId: app.teamId, extensions: app.extensions,
@@ -104,6 +109,8 @@ struct PolicyDescription: Encodable {
     Output.line("device     \(device)")
     Output.line("revision   \(revision), issued \(issued), confirmed \(confirmed), good until \(expires)")
     Output.line("you may    \(ownerActions.isEmpty ? "nothing without an app" : ownerActions.joined(separator: ", "))")
+    if let auditWitness { Output.line("audit      seen up to \(auditWitness)") }
+    if let auditFault { Output.line("audit      \(auditFault)") }
     if let escrowKeyFingerprint {
       Output.line(
         "escrow     the company's key opens this vault, too, from the next unlock on: \(escrowKeyFingerprint)")

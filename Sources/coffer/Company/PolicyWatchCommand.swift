@@ -100,6 +100,7 @@ extension PolicyWatchCommand.Line {
     case .confirmed(let revision): self.init(event: "confirmed", revision: revision)
     case .order(let kind, let outcome): self.init(event: "order", kind: kind.rawValue, outcome: outcome.rawValue)
     case .orderRefused(let refusal): self.init(event: "orderRefused", reason: refusal.description)
+    case .auditFault(let fault): self.init(event: "auditFault", reason: fault.sentence)
     case .wiped: self.init(event: "wiped")
     }
   }

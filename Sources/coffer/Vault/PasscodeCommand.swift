@@ -67,7 +67,8 @@ struct PasscodeCommand: ParsableCommand {
       return try container.changePasscode(old: old, new: new, derivation: derivation, options: keys)
     }
     try Container.changePasscode(
-      at: options.vaultPath, keyStore: options.keys, old: old, new: new, derivation: derivation, options: keys)
+      at: options.vaultPath, keyStore: options.keys, old: old, new: new, derivation: derivation, options: keys,
+      sniffer: ContentTypeHelper())
   }
 }
 

@@ -17,6 +17,7 @@ final class FakeDevice: LinkedDevice {
     var cannotKeep = false
     /// Thrown when a policy is to be stored.
     var cannotTake = false
+    var isReadOnly = false
   }
 
   struct CannotStore: Error {}
@@ -33,6 +34,7 @@ final class FakeDevice: LinkedDevice {
   func update(_ change: (inout sending State) -> Void) { state.withLock { change(&$0) } }
 
   func enrolment() throws -> Enrolment { current.enrolment }
+  var isReadOnly: Bool { current.isReadOnly }
   func deviceKey() throws -> SigningKey { key }
   func take(_ enrolment: Enrolment) throws {
     if current.cannotTake { throw CannotStore() }

@@ -1,5 +1,6 @@
 import CofferCrypto
 import CofferPolicy
+import Foundation
 import Testing
 
 struct StatusTests {
@@ -46,6 +47,35 @@ struct StatusTests {
     stranger.key = SigningKey()
     let status = try stranger.status(of: enrolment, nonce: nonce)
     #expect(throws: PolicyRefusal.unknownKey(.status)) { try enrolment.accepting(status: status, nonce: nonce, now: 0) }
+  }
+
+  @Test func `a device is a witness of the audit, and keeps what it saw first`() throws {
+    func mark(_ number: Int64, _ digit: String) -> AuditMark {
+      AuditMark(number: number, hash: String(repeating: digit, count: 64))
+    }
+    func shown(_ mark: AuditMark?, to enrolment: Enrolment) throws -> Enrolment {
+      let nonce = EnrolmentTests.nonce()
+      let status = try company.status(of: enrolment, nonce: nonce) { $0.audit = mark }
+      return try enrolment.accepting(status: status, nonce: nonce, now: company.now)
+    }
+    var enrolment = try company.enrol()
+    for good in [nil, mark(3, "a"), mark(3, "a"), mark(7, "b"), mark(7, "b")] {
+      enrolment = try shown(good, to: enrolment)
+      #expect(enrolment.auditFault == nil && enrolment.auditMark == good)
+    }
+    for (bad, says) in [(mark(6, "a"), "back to entry 6"), (mark(7, "c"), "another entry 7"), (nil, "gone")] {
+      let next = try shown(bad, to: enrolment)
+      let fault = try #require(next.auditFault)
+      #expect(fault.seen == mark(7, "b") && fault.shown == bad && fault.sentence.contains(says))
+      #expect(PolicyText.isName(fault.sentence))
+      // The policy is confirmed all the same: an audit that went back takes nothing away here. And it is not forgotten
+      // when the audit has grown again, nor when it is stored.
+      #expect(next.lastStatus != nil)
+      let later = try shown(mark(9, "d"), to: next)
+      #expect(later.auditFault == fault && later.auditMark == mark(9, "d"))
+      let stored = try JSONDecoder().decode(Enrolment.self, from: JSONEncoder().encode(later))
+      #expect(stored == later)
+    }
   }
 
   @Test func `a clock that is set back does not make the policy younger`() throws {

@@ -89,7 +89,8 @@ final class PasscodeFixture {
     let disk = disk ?? self.disk
     return try Vault.recover(
       at: disk + "/vault", keyStore: keyStore ?? self.keyStore(disk, files), with: key,
-      passcode: { VaultFixture.passcode(new) }, derivation: VaultFixture.derivation(), keybag: options, files: files,
+      passcode: { _ in VaultFixture.passcode(new) }, derivation: VaultFixture.derivation(), keybag: options,
+      files: files,
       time: time, vaultOptions: vaultOptions, deriving: derive)
   }
 

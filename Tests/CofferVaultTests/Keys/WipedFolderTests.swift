@@ -250,7 +250,7 @@ import Testing
       if isRecovery {
         let recovered = try? Vault.recover(
           at: vault, keyStore: fixture.keyStore(disk, files), with: .recoveryKey(key),
-          passcode: { VaultFixture.passcode(PasscodeFixture.new) }, derivation: VaultFixture.derivation(),
+          passcode: { _ in VaultFixture.passcode(PasscodeFixture.new) }, derivation: VaultFixture.derivation(),
           keybag: .init(),
           files: files, time: fixture.time, vaultOptions: TestVault.options, deriving: fixture.derive)
         try? recovered?.close()

@@ -157,6 +157,15 @@ import Testing
     #expect(watch.end().code == 130)
     try desk.served("agent", "stop")
     expect(try desk.run("coffer", change), code: 77, says: ["passcodeMinimumLength"])
+    // The key store's word is not the only one, neither here nor where it was never said.
+    try desk.remove("keys/\(company.vaultID)/enrolment")
+    expect(try desk.run("coffer", change), code: 77, says: ["passcodeMinimumLength"])
+    try desk.done("passcode", "--new-passcode-file", "passcode", "--new-recovery-key-file", "recovery")
+    let recover = [
+      "recover", "--recovery-key-file", "recovery", "--new-passcode-file", "short", "--key-store", "elsewhere",
+    ]
+    expect(try desk.run("coffer", recover), code: 77, says: ["passcodeMinimumLength"])
+    #expect(!desk.exists("elsewhere/\(company.vaultID)"))
     #expect(try await put(company, path, [:]).status == 200)
     try desk.done("policy", "refresh")
     #expect(try desk.run("coffer", change).code == 0)
