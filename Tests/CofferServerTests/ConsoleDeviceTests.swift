@@ -219,6 +219,8 @@ import Testing
     let overview = try await Self.page(fixture.person, "/console")
     #expect(!overview.contains("A wipe waits for") && !overview.contains("is the newest"))
     #expect(overview.contains("<dt>Wiped</dt>"))
+    #expect(
+      try await Self.page(fixture.person, "/console/settings/devices").contains("There is no device to follow them."))
   }
 
   @Test func `the audit names what each entry is about, and leads there`() async throws {

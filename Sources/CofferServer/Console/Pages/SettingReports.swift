@@ -23,7 +23,8 @@ extension Console {
         try DeviceLine.all(id, after: 0, limit: Self.deviceLimit, now: visit.now, in: transaction)
       )
     }
-    let all = devices.map {
+    // What was wiped follows nothing any more.
+    let all = devices.filter { !$0.isWiped }.map {
       Said(line: $0, treatments: SettingTreatments(tenant.settings, tenant.grace, $0.state.report))
     }
     return ConsolePage("What devices made of the settings", in: .settings) {
@@ -35,11 +36,14 @@ extension Console {
       Tag.div(.id("live-treatments"), .data(.live, "")) {
         if all.isEmpty {
           Tag.p(.class("empty")) {
-            "No device has joined yet. "
+            "There is no device to follow them. "
             Tag.a(.href("/console/enrolment")) { "Make an enrolment code" }
             " and enter it on the device."
           }
         } else {
+          if devices.count == Self.deviceLimit {
+            Tag.p(.class("hint")) { "The first \(Self.deviceLimit) devices are counted." }
+          }
           summary(SettingTreatments(tenant.settings, tenant.grace, nil), all)
           exceptions(all)
         }
@@ -50,9 +54,6 @@ extension Console {
   private func summary(_ settings: SettingTreatments, _ all: [Said]) -> HTML {
     Tag.section(.class("panel"), .aria(.labelledby, "summary")) {
       Tag.h2(.id("summary")) { "Setting by setting" }
-      if all.count == Self.deviceLimit {
-        Tag.p(.class("hint")) { "The first \(Self.deviceLimit) devices are counted." }
-      }
       DataTable.table("Settings", ["Setting", "Set to", "Devices"]) {
         for setting in settings.lines {
           let said = all.map { one in one.treatments.lines.first { $0.name == setting.name }?.treatment }
