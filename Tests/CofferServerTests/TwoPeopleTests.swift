@@ -76,6 +76,22 @@ import Testing
     #expect(restored.status == 409)
   }
 
+  @Test func `another who may open vaults, and servers that were not allowed, are less strict`() {
+    func settings(_ managed: [String: JSONValue]?) -> Settings {
+      Settings(ownerActions: [.view], allowFilteredTier: false, managed: managed)
+    }
+    func widens(_ old: [String: JSONValue]?, _ new: [String: JSONValue]?) -> Bool {
+      TwoPeople.widens(from: settings(old), to: settings(new))
+    }
+    #expect(widens(nil, ["escrow": .boolean(true)]) && !widens(["escrow": .boolean(true)], nil))
+    let (one, two) = (
+      JSONValue.array([.string("a.example")]), JSONValue.array([.string("a.example"), .string("b.example")])
+    )
+    #expect(widens(["allowedServers": one], ["allowedServers": two]) && widens(["allowedServers": one], nil))
+    #expect(!widens(["allowedServers": two], ["allowedServers": one]) && !widens(nil, ["allowedServers": one]))
+    #expect(!widens(["logLevel": .string("info")], ["logLevel": .string("debug")]))
+  }
+
   @Test func `a draft that loosens settings is published by another than who wrote it`() async throws {
     try await askTwo()
     let (first, second) = (try await Person(company, .editor), try await Person(company, .editor))

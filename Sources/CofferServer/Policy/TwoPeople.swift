@@ -37,6 +37,8 @@ enum TwoPeople {
       || new.protectionAtLeast ?? .none < old.protectionAtLeast ?? .none
       || new.lockAfterMinutes ?? .max > old.lockAfterMinutes ?? .max
       || (new.isEscrowAsked && !old.isEscrowAsked)
+      // Whoever has the escrow key opens what is sealed to it.
+      || (new.isEscrowAsked && !old.isEscrowAsked)
       || old.allowedServers.map { !Set($0).isSuperset(of: new.allowedServers ?? ["any"]) } ?? false
   }
 
