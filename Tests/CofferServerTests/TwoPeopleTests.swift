@@ -1,4 +1,5 @@
 import CofferAPI
+import CofferCrypto
 import CofferPolicy
 import CofferServerSQLite
 import CofferSystem
@@ -114,6 +115,35 @@ import Testing
       try await harness.send(.post, path + "/publish", token: company.owner, headers: tag).status == 403)
     #expect(try await second.send(.post, path + "/publish", headers: tag).status == 200)
     #expect(try await company.policy().settings.ownerActions.contains(.saveCopy))
+  }
+
+  @Test func `an escrow key that two people asked for, or are to ask for, is replaced by nobody alone`() async throws {
+    func delegate() async throws -> Int {
+      let json = #"{"use":"escrow","key":"\#(Base64URL.encode(HybridKey().publicKey.bytes))"}"#
+      let tag: HTTPFields = [.ifMatch: try await company.tag("/v1/keys")]
+      return try await harness.send(
+        .post, "/v1/keys/delegations", token: company.owner, headers: tag, json: json
+      ).status
+    }
+    #expect(try await delegate() == 200)
+    #expect(try await put("/v1/managed-settings", #"{"escrow":true}"#).status == 200)
+    #expect(try await delegate() == 200)
+    try await askTwo()
+    #expect(try await delegate() == 409)
+    #expect(try await put("/v1/managed-settings", "{}").status == 200)
+    #expect(try await delegate() == 200)
+    var content = try await Self.content(company)
+    content.settings.managed = ["escrow": .boolean(true)]
+    let body = #"{"content":\#(String(decoding: try JSONEncoder().encode(content), as: UTF8.self))}"#
+    let made = try await Person(company, .editor).send(.post, "/v1/drafts", json: body)
+    #expect(made.status == 201)
+    #expect(try await delegate() == 409)
+  }
+
+  /// What is in force, as a new draft has it.
+  private static func content(_ company: Company) async throws -> PolicyContent {
+    struct Draft: Decodable { let content: PolicyContent }
+    return try await Person(company, .editor).send(.post, "/v1/drafts", json: "{}").json(Draft.self).content
   }
 
   @Test func `a device's groups are changed by two where a rule names them`() async throws {

@@ -36,7 +36,6 @@ enum TwoPeople {
       || new.passcodeMinimumLength ?? 0 < old.passcodeMinimumLength ?? 0
       || new.protectionAtLeast ?? .none < old.protectionAtLeast ?? .none
       || new.lockAfterMinutes ?? .max > old.lockAfterMinutes ?? .max
-      || (new.isEscrowAsked && !old.isEscrowAsked)
       // Whoever has the escrow key opens what is sealed to it.
       || (new.isEscrowAsked && !old.isEscrowAsked)
       || old.allowedServers.map { !Set($0).isSuperset(of: new.allowedServers ?? ["any"]) } ?? false
@@ -59,6 +58,24 @@ enum TwoPeople {
       throw HTTPProblem(
         .forbidden, "The company asks two people, who sign in themselves: another one than who wrote this publishes it."
       )
+    }
+  }
+
+  /// Throws a problem where one person alone would put another escrow key in the place of the one that two people asked to
+  /// have vaults sealed to, or that a draft asks for.
+  static func demandUnusedEscrowKey(in change: Change) throws {
+    guard try isAsked(in: change) else { return }
+    if try change.transaction.tenant(id: change.tenant)?.settings.managedSettings.isEscrowAsked == true {
+      throw HTTPProblem(
+        .conflict,
+        "The company asks two people, and vaults are sealed to the key that is there: end escrow in the settings first, "
+          + "name the other key, and ask for escrow again by a draft.")
+    }
+    let drafts = try change.transaction.resources(.draft, tenant: change.tenant)
+    if try drafts.contains(where: { try $0.decoded(PolicyDraft.self).content.settings.managedSettings.isEscrowAsked }) {
+      throw HTTPProblem(
+        .conflict,
+        "A draft asks for escrow, and whoever publishes it means the key that is there: delete the draft first.")
     }
   }
 

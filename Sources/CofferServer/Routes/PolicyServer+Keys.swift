@@ -78,6 +78,7 @@ extension PolicyServer {
     let tenant = try await commit(caller) { change in
       let old = try found(change.transaction.tenant(id: caller.tenant))
       try call.requireMatch(KeysView(old).tag)
+      if body.use == .escrow { try TwoPeople.demandUnusedEscrowKey(in: change) }
       let (tenant, signed) = try publisher.delegating(body.use, key: body.key, for: old)
       try change.transaction.update(tenant)
       try publisher.signOrdersAnew(of: tenant, in: change)

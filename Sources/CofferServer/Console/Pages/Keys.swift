@@ -150,9 +150,10 @@ extension Console {
           + "private half is yours to keep: the server never has it."
       }
       Tag.p(.class("caution")) {
-        "Devices do not take it from here by themselves yet. A vault has it when it was made with "
-        Tag.code { "coffer init --escrow-key company.pub" }
-        "; the person is told so."
+        "Where "
+        Tag.a(.href("/console/settings")) { "the settings" }
+        " ask for escrow, each vault is sealed to the key that stands here when it is next unlocked, and the person is told. "
+          + "Whoever has its private half, and a vault’s folder, reads the vault: a wrong key here lets a stranger in."
       }
       if let own = keys.delegated(.escrow) {
         delegated(own, page)
