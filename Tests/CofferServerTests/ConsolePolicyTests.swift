@@ -292,4 +292,52 @@ import Testing
     #expect(settings.status == 200)
     #expect(!(try await Self.page(person, "/console/apps/\(id)")).contains("devices give this app nothing"))
   }
+
+  private static func askTwo(_ company: Company) async throws {
+    let reply = try await company.harness.send(
+      .put, "/v1/approval-settings", token: company.owner,
+      headers: [.ifMatch: try await company.tag("/v1/approval-settings")], json: #"{"twoPeople":true}"#)
+    #expect(reply.status == 200)
+  }
+
+  @Test func `where two people are asked, groups are asked for by one and made by another`() async throws {
+    let (company, first) = try await Self.company()
+    let second = try await Person(company, .editor)
+    _ = try await company.make(
+      "/v1/rules", #"{"id":"r","effect":"forbid","groups":["board"],"conditions":[]}"#)
+    let path = "/console/devices/\(try await company.enroll().enrollment.deviceId)"
+    try await Self.askTwo(company)
+    let asked = try await Self.send(first, path, "\(path)/groups") { $0.set("groups", "board") }
+    #expect(asked.headers[.location] == "\(path)?done=groups-asked")
+    let own = try await Self.page(first, path)
+    #expect(own.contains("asks that the device be of “Board”") && own.contains("another administrator makes it so"))
+    #expect(!own.contains(">Make it so<"))
+    #expect(try await Self.page(second, "/console").contains("a change of its groups waits for a second person"))
+    let other = try await Self.page(second, path)
+    #expect(other.contains(">Make it so<"))
+    // The first form of the page that goes there is that of the request.
+    let made = try await Self.send(second, path, "\(path)/groups")
+    #expect(made.headers[.location] == "\(path)?done=groups-changed")
+    #expect(!(try await Self.page(second, path)).contains("asks that the device be"))
+  }
+
+  @Test func `where two people are asked, a draft says who publishes it`() async throws {
+    let (company, first) = try await Self.company()
+    let second = try await Person(company, .editor)
+    try await Self.askTwo(company)
+    let refused = try await Self.send(first, "/console/settings", "/console/settings/owner") {
+      $0.set("ownerActions", "saveCopy")
+    }
+    let page = String(decoding: refused.body, as: UTF8.self)
+    #expect(refused.status == 409 && page.contains("write a draft, which another publishes"))
+    let draft = try Self.location(
+      await Self.send(first, "/console/settings", "/console/settings/owner") {
+        $0.set("ownerActions", "saveCopy")
+        $0.set("then", "draft")
+      })
+    let own = try await Self.page(first, draft)
+    #expect(own.contains("You wrote this: another administrator publishes it.") && !own.contains("\(draft)/publish"))
+    #expect(try Self.location(await Self.send(second, draft, "\(draft)/publish")) == "/console/revisions")
+    #expect(try await company.policy().settings.ownerActions == [.saveCopy])
+  }
 }

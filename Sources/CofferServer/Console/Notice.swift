@@ -16,6 +16,7 @@ enum Notice: String, CaseIterable, Sendable {
   case published
   case restored
   case groupsChanged = "groups-changed"
+  case groupsAsked = "groups-asked"
   case rotated
   case delegated
   case saved
@@ -50,6 +51,7 @@ enum Notice: String, CaseIterable, Sendable {
     case .published: "The draft is in force now, as the newest revision. \(Self.fetched)"
     case .restored: "What that revision said is in force again, as the newest revision. \(Self.fetched)"
     case .groupsChanged: "The groups are saved."
+    case .groupsAsked: "Your change of the groups is noted. Another administrator makes it on the device’s page."
     case .rotated: "There is a new signing key, in a new epoch. The policy is signed anew."
     case .delegated: "The root key has signed the delegation."
     case .saved: "The settings are saved. \(Self.fetched)"

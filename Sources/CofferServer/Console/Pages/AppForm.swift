@@ -51,9 +51,12 @@ struct AppForm {
 
   static func body(_ visit: Visit) throws -> JSONValue {
     let values = visit.values
-    try visit.demand("name", "bundleId", "teamId")
     // An approval that gives no type of file can be made by the API, and goes on being one.
-    if !visit.path.hasSuffix("/change") { try visit.demand("extensions") }
+    if visit.path.hasSuffix("/change") {
+      try visit.demand("name", "bundleId", "teamId")
+    } else {
+      try visit.demand("name", "bundleId", "teamId", "extensions")
+    }
     func text(_ name: String) -> JSONValue? { values.text(name).map { .string($0) } }
     return .fields([
       "name": .string(values.text("name") ?? ""), "bundleId": .string(values.text("bundleId") ?? ""),

@@ -74,6 +74,8 @@ extension Console {
     let tenant: Tenant
     let orders: OrderLines
     let groups: [DeviceGroup]
+    let groupRequest: GroupRequest?
+    let groupAsker: String
     let log: DeviceLog?
     /// The newest decision that the device has sent; 0 when there is none.
     let decided: Int64
@@ -85,12 +87,17 @@ extension Console {
     return try await store.read { transaction in
       let device = try server.found(transaction.device(tenant: tenant, id: id))
       let desired = try transaction.currentRevision(tenant: tenant)?.number ?? 0
+      let request = try transaction.resource(.deviceGroups, id: id, tenant: tenant)
+        .map { try $0.decoded(GroupRequest.self) }
+      let asker = try request.map {
+        try ActorNames([$0.requester], tenant: tenant, in: transaction).name($0.requester)
+      }
       return Shown(
         line: try DeviceLine(device, desired: desired, now: visit.now, in: transaction),
         tenant: try server.found(transaction.tenant(id: tenant)),
         orders: try OrderLines(id, tenant: tenant, limit: Self.ordersShown + 1, in: transaction),
         groups: try transaction.resources(.group, tenant: tenant).map { try $0.decoded(DeviceGroup.self) },
-        log: try transaction.deviceLog(device: id),
+        groupRequest: request, groupAsker: asker ?? "", log: try transaction.deviceLog(device: id),
         decided: try transaction.decisions(device: id, before: .max, limit: 1).first?.number ?? 0,
         hasGaps: try !transaction.decisionGaps(device: id).isEmpty)
     }
@@ -108,7 +115,7 @@ extension Console {
       }
       if visit.may(.manageDevices) {
         if !shown.line.isWiped {
-          groupForm(shown.line, shown.groups, visit)
+          groupForm(shown.line, shown.groups, asked: shown.groupRequest, by: shown.groupAsker, visit)
           steps(shown.line, visit)
         }
         removal(shown.line, visit)

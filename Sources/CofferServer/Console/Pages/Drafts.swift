@@ -68,6 +68,8 @@ extension Console {
     /// The company's names and those of the draft.
     let names: PolicyNames
     let apps: [AppRecord]
+    /// Whether another person than who wrote it has to publish it.
+    let takesAnother: Bool
   }
 
   func shownDraft(_ visit: Visit) async throws -> ShownDraft {
@@ -75,13 +77,16 @@ extension Console {
     return try await store.read { transaction in
       let stored = try server.found(transaction.resource(.draft, id: id, tenant: tenant))
       let draft = try stored.decoded(PolicyDraft.self)
+      let company = try server.found(transaction.tenant(id: tenant))
+      let inForce = try PolicyContent(of: company, in: transaction)
       var names = try PolicyNames(of: tenant, in: transaction)
       names.classifications = draft.content.classifications
       return ShownDraft(
         draft: draft, tag: EntityTag(of: stored.body.utf8),
-        inForce: try PolicyContent(of: server.found(transaction.tenant(id: tenant)), in: transaction),
+        inForce: inForce,
         current: try server.found(transaction.currentRevision(tenant: tenant)).number, names: names,
-        apps: try transaction.appsInForce(tenant: tenant))
+        apps: try transaction.appsInForce(tenant: tenant),
+        takesAnother: company.needsTwoApprovers && TwoPeople.widens(from: inForce, to: draft.content))
     }
   }
 
@@ -114,7 +119,17 @@ extension Console {
           "The draft takes the place of revision \(shown.current), whole, as revision \(shown.current + 1). Devices "
             + "decide by it as soon as they have it."
         }
-        Form(visit, "/console/drafts/\(draft.id)/publish")("Publish the draft", match: shown.tag) {}
+        let isOwn = visit.signedIn.map { Actor.administrator($0.administrator.id).description } == draft.author
+        if shown.takesAnother {
+          Tag.p(.class("caution")) {
+            "Your company asks two people for what lets more through. "
+            isOwn
+              ? "You wrote this: another administrator publishes it." : "Somebody else wrote this: you can publish it."
+          }
+        }
+        if !shown.takesAnother || !isOwn {
+          Form(visit, "/console/drafts/\(draft.id)/publish")("Publish the draft", match: shown.tag) {}
+        }
       } else {
         Tag.h2(.id("publish")) { "It cannot be published as it is" }
         Tag.p {

@@ -196,17 +196,47 @@ extension Console {
     }
     let wanted = body(Set(groups).intersection(known), id).sorted()
     let tag = PolicyServer.DeviceView.tag(device, groups).description
-    _ = try await server.changeDevice(
+    let answer = try await server.changeDevice(
       visit.asking(.object(["groups": .texts(wanted)]), id: device, match: tag), visit.caller())
-    return .see("/console/groups/\(id)", .groupsChanged)
+    return .see("/console/groups/\(id)", try await answer.decoded(ChangedGroups.self).notice)
+  }
+
+  /// Where the company asks two people, the first has only asked.
+  private struct ChangedGroups: Decodable {
+    let requestedGroups: [String]?
+    var notice: Notice { requestedGroups == nil ? .groupsChanged : .groupsAsked }
+  }
+
+  /// What one of two people asked for, for another to make it so.
+  private func asked(
+    _ request: GroupRequest, by name: String, _ line: DeviceLine, _ groups: [DeviceGroup], _ visit: Visit
+  ) -> HTML? {
+    guard request.base == line.state.groups else { return nil }
+    let names = request.groups.map { id in "“\(groups.first { $0.id == id }?.name ?? id)”" }
+    let isOwn = visit.signedIn.map { Actor.administrator($0.administrator.id).description } == request.requester
+    let form = Form(visit, "/console/devices/\(line.device.id)/groups")
+    return Tag.div(.class("caution")) {
+      Tag.p {
+        "\(name) asks that the device be of \(names.isEmpty ? "no group" : RuleWords.list(names, "and")). Your company asks "
+          + "two people for groups that rules name: \(isOwn ? "another administrator makes it so." : "you can make it so.")"
+      }
+      if !isOwn {
+        form("Make it so", match: PolicyServer.DeviceView.tag(line.device.id, line.state.groups)) {
+          for group in request.groups { form.hidden("groups", group) }
+        }
+      }
+    }
   }
 
   /// On the page of a device.
-  func groupForm(_ line: DeviceLine, _ groups: [DeviceGroup], _ visit: Visit) -> HTML {
+  func groupForm(
+    _ line: DeviceLine, _ groups: [DeviceGroup], asked request: GroupRequest?, by name: String, _ visit: Visit
+  ) -> HTML {
     let form = Form(visit, "/console/devices/\(line.device.id)/groups")
     return Tag.section(.class("panel"), .aria(.labelledby, "groups")) {
       Tag.h2(.id("groups")) { "Groups" }
       Tag.p { Words.aboutGroups }
+      if let request { asked(request, by: name, line, groups, visit) }
       if groups.isEmpty {
         Tag.p(.class("empty")) {
           "Your company has no group. "
@@ -223,9 +253,9 @@ extension Console {
   }
 
   @Sendable private func saveDeviceGroups(_ visit: Visit) async throws -> Outcome {
-    _ = try await server.changeDevice(
+    let answer = try await server.changeDevice(
       visit.asking(.object(["groups": .texts(visit.values.all("groups"))])), visit.caller())
-    return .see("/console/devices/\(try visit.call.id())", .groupsChanged)
+    return .see("/console/devices/\(try visit.call.id())", try await answer.decoded(ChangedGroups.self).notice)
   }
 }
 

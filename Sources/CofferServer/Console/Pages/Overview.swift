@@ -17,6 +17,8 @@ extension Console {
     var behind: [DeviceLine] = []
     var wiping: [DeviceLine] = []
     var wiped = 0
+    /// Those whose groups one of two people asked to change.
+    var regrouped: [DeviceLine] = []
     var codes = 0
   }
 
@@ -32,6 +34,8 @@ extension Console {
       state.devices = devices.count
       state.behind = devices.filter { !$0.isCurrent && !$0.isWiped }
       state.wiped = devices.count { $0.isWiped }
+      let requests = Set(try transaction.resources(.deviceGroups, tenant: tenant).map(\.id))
+      state.regrouped = devices.filter { requests.contains($0.device.id) }
       state.wiping = devices.filter { $0.pending.contains(.wipe) }
       state.codes = try transaction.unusedEnrollments(tenant: tenant, now: now, after: 0, limit: 100).count
       return state
@@ -71,7 +75,9 @@ extension Console {
 
   private func attention(_ state: State, _ visit: Visit) -> HTML {
     let hasFactor = visit.signedIn?.administrator.sealedOneTimeSecret != nil
-    let isCalm = state.requested.isEmpty && state.ending.isEmpty && state.behind.isEmpty && state.wiping.isEmpty
+    let isCalm =
+      state.requested.isEmpty && state.ending.isEmpty && state.behind.isEmpty && state.wiping.isEmpty
+      && state.regrouped.isEmpty
     return Tag.section(.class("panel"), .aria(.labelledby, "attention")) {
       Tag.h2(.id("attention")) { "What needs attention" }
       if isCalm && hasFactor {
@@ -84,6 +90,12 @@ extension Console {
             device.link
             ". It is carried out when the device connects."
             if device.state.report == nil { " \(Words.notReported)" }
+          }
+        }
+        for device in state.regrouped.prefix(20) {
+          Tag.li {
+            device.link
+            ": a change of its groups waits for a second person."
           }
         }
         for app in state.requested.prefix(20) {

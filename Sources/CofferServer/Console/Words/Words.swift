@@ -184,7 +184,8 @@ enum Words {
   static func explanation(of problem: HTTPProblem) -> String {
     switch problem.name {
     case .notFound: "It does not exist, or it was removed meanwhile."
-    case .forbidden: "\(problem.detail) Your role does not include it. Ask an owner of your company."
+    case .forbidden where Permission.allCases.contains { HTTPProblem.forbidden($0).detail == problem.detail }:
+      "\(problem.detail) Your role does not include it. Ask an owner of your company."
     case .crossSite: "The form did not come from a page of your session. Open the page again, and repeat it there."
     case .preconditionFailed, .preconditionRequired:
       "Somebody changed it meanwhile. This page shows it as it is now: look at it, and repeat your change."
