@@ -24,9 +24,7 @@ public final class SQLitePolicyStore: PolicyStore {
   public init(
     _ directory: DataDirectory, busyTimeout: Double = SQLitePolicyStore.busyTimeout, isVerified: Bool = false
   ) throws {
-    // SQLite gives its other files the permissions of this one.
-    let file = try FileSystem().open(directory.database, [.readWrite, .create, .noFollow], permissions: 0o600)
-    try file.setPermissions(0o600)
+    try Self.makeFile(at: directory.database)
     (pool, observer) = try translatingStoreErrors {
       let pool = try DatabasePool(path: directory.database, configuration: Self.configuration(busyTimeout))
       try pool.writeWithoutTransaction(Self.demandDurability)
@@ -35,6 +33,20 @@ public final class SQLitePolicyStore: PolicyStore {
       try pool.write { try Self.demand(directory.serverKey, in: $0) }
       return (pool, try DatabaseQueue(path: directory.database, configuration: Self.configuration(busyTimeout)))
     }
+  }
+
+  /// Makes the file where there is none, for its owner alone: SQLite gives its other files the permissions of this one.
+  ///
+  /// It is closed before SQLite opens it, and not opened where it is there: closing any descriptor of a file takes all the
+  /// locks that the process has on it (fcntl(2)), without which the next program that closes the store removes the log
+  /// under this one.
+  private static func makeFile(at path: String) throws {
+    let files = FileSystem()
+    if let found = try files.status(of: path) {
+      guard found.kind == .file else { throw StoreError.damagedFile }
+      guard found.permissions & 0o077 != 0 else { return }
+    }
+    try files.open(path, [.readWrite, .create, .noFollow], permissions: 0o600).setPermissions(0o600)
   }
 
   public func version() throws -> Int64 {

@@ -114,6 +114,33 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: folder("none")))
   }
 
+  @Test func `commands beside a running server leave its store whole, also those that fail`() async throws {
+    #expect(try command("tenant", "create", "Acme", "--data", command.data).code == 0)
+    var tokens: [String] = []
+    let served = try await command.serving { url in
+      for arguments in [
+        ["enrollment", "create", "--tenant", "Acne"], ["token", "create", "--tenant", "Acne", "--role", "owner"],
+        ["tenant", "create", "Acme"],
+      ] {
+        #expect(try command.run(arguments + ["--data", command.data]).code != 0)
+        // Each has opened the store and closed it again. Server and commands still see what the others do.
+        let made = try command("token", "create", "--tenant", "Acme", "--role", "owner", "--data", command.data)
+        tokens.append(made.value)
+        #expect(try await status(url + "/v1/apps", token: made.value) == 200, "\(arguments)")
+        let item = try await DiskTests.send(
+          "POST", url + "/items", token: made.value, json: Company.item("\(tokens.count)"))
+        #expect(item.status == 201)
+      }
+    }
+    #expect(served.code == 0)
+    let again = try await command.serving { url in
+      for token in tokens { #expect(try await status(url + "/v1/apps", token: token) == 200) }
+      let item = try await DiskTests.send("POST", url + "/items", token: tokens[0], json: Company.item("1"))
+      #expect(item.status == 409, "what the server wrote is there")
+    }
+    #expect(again.code == 0)
+  }
+
   @Test func `an address that is taken is told as such`() async throws {
     _ = try await command.serving { url in
       let second = try command("run", "--data", folder("second"), "--listen", String(url.dropFirst("http://".count)))
