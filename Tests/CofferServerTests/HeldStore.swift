@@ -8,6 +8,7 @@ final class HeldStore: PolicyStore {
     var isReadingHeld = false
     var isWritingHeld = false
     var waiting: [CheckedContinuation<Void, Never>] = []
+    var askers: [StoreLine.Asker] = []
   }
 
   private let store: any PolicyStore
@@ -28,12 +29,22 @@ final class HeldStore: PolicyStore {
   /// Requests that are in the store now.
   var heldCount: Int { state.withLock { $0.waiting.count } }
 
+  /// For whom the store was used, in order, since this was last asked.
+  func takeAskers() -> [StoreLine.Asker] {
+    state.withLock { state in
+      defer { state.askers = [] }
+      return state.askers
+    }
+  }
+
   func read<Value: Sendable>(_ body: @Sendable (any StoreTransaction) throws -> Value) async throws -> Value {
+    state.withLock { $0.askers.append(StoreLine.asker) }
     await wait { $0.isReadingHeld }
     return try await store.read(body)
   }
 
   func write<Value: Sendable>(_ body: @Sendable (any StoreTransaction) throws -> Value) async throws -> Value {
+    state.withLock { $0.askers.append(StoreLine.asker) }
     await wait { $0.isWritingHeld }
     return try await store.write(body)
   }

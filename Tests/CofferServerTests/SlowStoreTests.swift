@@ -123,6 +123,32 @@ import Testing
     try await task.value
   }
 
+  @Test func `pages, forms and what is written after the answer wait as their company, with the bytes of the form`()
+    async throws
+  {
+    let person = try await Person(company)
+    let responder = server.router.buildResponder()
+    let party = "company \(company.tenant.id)"
+    _ = store.takeAskers()
+    let page = try await harness.send(
+      .get, "/console/settings", headers: [.cookie: person.cookie], through: responder)
+    #expect(page.status == 200)
+    #expect(store.takeAskers().last?.party == party)
+    let form = try #require(
+      ConsoleForm(String(decoding: page.body, as: UTF8.self), action: "/console/settings/grace"))
+    let text = ConsoleTests.encoded(form.sent + [("csrf", person.csrfToken)])
+    let sent = try await harness.send(
+      .post, form.action, headers: [.cookie: person.cookie, .fetchSite: "same-origin"], json: text,
+      type: "application/x-www-form-urlencoded", through: responder)
+    #expect(sent.status == 303, "\(sent.status)")
+    let askers = store.takeAskers()
+    #expect(askers.last?.party == party && askers.last?.bytes == text.utf8.count, "\(askers)")
+    #expect(try await send(.get, "/v1/audit/export", token: company.owner).status == 200)
+    let parties = store.takeAskers().map(\.party)
+    #expect(parties.last == party && !parties.contains(""), "\(parties)")
+    #expect(SignInLimiter.network(of: "2001:db8:1:2:3::4") == SignInLimiter.network(of: "2001:db8:1:2:9::1"))
+  }
+
   @Test func `parties take turns, and none takes all places`() async throws {
     let bounds = StoreLine.Bounds(places: 6, placesForParty: 4, bytes: 100, bytesForParty: 60)
     let line = StoreLine(width: 1, bounds: bounds)

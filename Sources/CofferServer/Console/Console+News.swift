@@ -15,7 +15,7 @@ extension Console {
     let subscriber = Subscriber(
       tenant: tenant, device: window, told: seen.map { EventPosition(revision: $0, command: 0) },
       channel: visit.call.channel)
-    let body = ResponseBody { writer in
+    let body = ResponseBody.later { writer in
       guard watchers.hub.add(subscriber) else { return try await writer.finish(nil) }
       defer { watchers.hub.remove(subscriber) }
       subscriber.start(at: EventPosition(revision: watchers.mark(of: tenant), command: 0))

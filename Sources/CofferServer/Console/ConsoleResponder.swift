@@ -38,37 +38,52 @@ struct ConsoleResponder: HTTPResponder {
       return try await console.response(page(visit), visit)
     case .openChange(let change):
       try authentication.demandOwnPage(request)
-      return try await perform(change, visit(request, context, nil, form(request)))
+      let form = try await form(request)
+      return try await StoreLine.asking(as: nil, holding: form.byteCount) {
+        try await perform(change, visit(request, context, nil, form.values))
+      }
     case .page(let permission, let page):
-      let visit = try await visit(request, context, visitor(request, permission), query(request))
-      return try await console.response(page(visit), visit)
+      return try await asVisitor(request, permission) { visitor in
+        let visit = try await visit(request, context, visitor, query(request))
+        return try await console.response(page(visit), visit)
+      }
     case .other(let permission, let body):
-      return try await body(visit(request, context, visitor(request, permission), query(request)))
+      return try await asVisitor(request, permission) { visitor in
+        try await body(visit(request, context, visitor, query(request)))
+      }
     case .change(let permission, let change):
-      let (visitor, values) = try await sender(request, permission)
-      return try await perform(change, visit(request, context, visitor, values))
+      return try await asSender(request, permission) { visitor, values in
+        try await perform(change, visit(request, context, visitor, values))
+      }
     case .otherChange(let permission, let body):
-      let (visitor, values) = try await sender(request, permission)
-      return try await body(visit(request, context, visitor, values))
+      return try await asSender(request, permission) { visitor, values in
+        try await body(visit(request, context, visitor, values))
+      }
     }
   }
 
-  private func visitor(_ request: Request, _ permission: Permission?) async throws -> SignedIn {
+  private func asVisitor<Value>(
+    _ request: Request, _ permission: Permission?, _ body: (SignedIn) async throws -> Value
+  ) async throws -> Value {
     // A page that looks for news by itself is no sign that somebody sits before it.
     let isLook = request.headers.contains(.refresh)
-    let visitor = try await authentication.session(of: request, isUse: !isLook)
-    return try permitted(visitor, permission)
+    let visitor = try permitted(try await authentication.session(of: request, isUse: !isLook), permission)
+    return try await StoreLine.asking(as: visitor.administrator.tenant, holding: 0) { try await body(visitor) }
   }
 
   /// Who sent a form. It has to come from a page of this origin and carry the token of its session.
-  private func sender(_ request: Request, _ permission: Permission?) async throws -> (SignedIn, FormValues) {
-    _ = try await authentication.session(of: request, isUse: true)
+  private func asSender<Value>(
+    _ request: Request, _ permission: Permission?, _ body: (SignedIn, FormValues) async throws -> Value
+  ) async throws -> Value {
+    let early = try await authentication.session(of: request, isUse: true)
     try authentication.demandOwnPage(request)
-    let values = try await form(request)
-    // The form may have taken a minute, in which the session was ended.
-    let visitor = try await authentication.session(of: request, isUse: true)
-    try authentication.demandToken(values.all("csrf"), of: visitor)
-    return (try permitted(visitor, permission), values)
+    let form = try await form(request)
+    return try await StoreLine.asking(as: early.administrator.tenant, holding: form.byteCount) {
+      // The form may have taken a minute, in which the session was ended.
+      let visitor = try await authentication.session(of: request, isUse: true)
+      try authentication.demandToken(form.values.all("csrf"), of: visitor)
+      return try await body(try permitted(visitor, permission), form.values)
+    }
   }
 
   private func permitted(_ visitor: SignedIn, _ permission: Permission?) throws -> SignedIn {
@@ -123,10 +138,10 @@ struct ConsoleResponder: HTTPResponder {
     return values
   }
 
-  private func form(_ request: Request) async throws -> FormValues {
+  private func form(_ request: Request) async throws -> (values: FormValues, byteCount: Int) {
     let bytes = try await RouteResponder.body(of: request, as: .applicationUrlEncoded, limit: Self.formLimit)
     guard let values = FormValues(bytes) else { throw HTTPProblem(.malformedRequest, "The form cannot be read.") }
-    return values
+    return (values, bytes.count)
   }
 }
 

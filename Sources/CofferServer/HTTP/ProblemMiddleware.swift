@@ -18,7 +18,8 @@ struct ProblemMiddleware: RouterMiddleware {
     var response: Response
     do {
       // Until it is known who asks.
-      response = try await StoreLine.$asker.withValue(StoreLine.Asker(party: "address \(context.address)")) {
+      let party = "address \(SignInLimiter.network(of: context.address))"
+      response = try await StoreLine.$asker.withValue(StoreLine.Asker(party: party)) {
         try await next(request, context)
       }
     } catch {

@@ -60,10 +60,7 @@ struct RouteResponder: HTTPResponder {
   private func asking<Value>(
     as company: String?, _ call: Call, _ body: () async throws -> Value
   ) async throws -> Value {
-    var asker = StoreLine.asker
-    if let company { asker.party = "company \(company)" }
-    asker.bytes = call.body.count
-    return try await StoreLine.$asker.withValue(asker) { try await body() }
+    try await StoreLine.asking(as: company, holding: call.body.count, body)
   }
 
   private func body(of request: Request) async throws -> [UInt8] {

@@ -44,7 +44,7 @@ extension PolicyServer {
       )
     }
     let checkpoint = try publisher.checkpoint(tenant, last)
-    let body = ResponseBody { writer in
+    let body = ResponseBody.later { writer in
       try await writer.write(ByteBuffer(bytes: AuditExport.header(tenant)))
       var number: Int64 = 0
       let end = checkpoint.checkpoint.number

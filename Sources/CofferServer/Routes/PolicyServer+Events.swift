@@ -22,7 +22,7 @@ extension PolicyServer {
       status: .ok,
       headers: [
         .contentType: Route.Answer.events.rawValue, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
-      ], body: ResponseBody { writer in try await stream.write(to: &writer) })
+      ], body: .later { writer in try await stream.write(to: &writer) })
   }
 
   /// Throws when the device is none any more.

@@ -20,7 +20,18 @@ final class StoreLine: Sendable {
     var bytesForParty = 32 << 20
   }
 
+  /// Nobody in particular is the server itself.
   @TaskLocal static var asker = Asker(party: "")
+
+  /// Lets `body` wait for the store as `company`, where it is known who asks, while the `bytes` of a request stay in memory.
+  static func asking<Value>(
+    as company: String?, holding bytes: Int, _ body: () async throws -> Value
+  ) async throws -> Value {
+    var asker = asker
+    if let company { asker.party = "company \(company)" }
+    asker.bytes = bytes
+    return try await $asker.withValue(asker) { try await body() }
+  }
 
   /// Seconds, as ``tick()`` counts them.
   static let patience: Int64 = 20
