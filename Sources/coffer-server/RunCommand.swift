@@ -52,14 +52,15 @@ struct RunCommand: AsyncParsableCommand {
         store: store, serverKey: directory.serverKey, site: site ?? Site(isSecure: options.tls != nil),
         metricsSecret: metricsSecret, log: log)
       let scheme = options.tls == nil ? "http" : "https"
-      let link = try await Administration(store: store, serverKey: directory.serverKey).createSetUpLink()
       try await server.run(options) { port in
         let url = "\(scheme)://\(ListenAddress(host: options.host, port: port).description)"
         do {
           try StandardOutput.write(line: "listening on \(url)")
+          // Not before: a second server that finds the address taken leaves the link of the first as it is.
+          let link = try await Administration(store: store, serverKey: directory.serverKey).createSetUpLink()
           if let link { try StandardOutput.write(line: "set up at \(site?.address ?? url)\(link)") }
         } catch {
-          log.warning("the address was not printed: \(error: error)")
+          log.warning("the address, or the link to set the server up, was not printed: \(error: error)")
         }
       }
       try store.close()

@@ -12,7 +12,7 @@ extension PolicyServer {
   ///
   /// - Parameter onListening: called once with the port, which the system may have chosen.
   /// - Throws: `ServerError.invalidTLS`, `.cannotListen`.
-  public func run(_ options: ServerOptions, onListening: @escaping @Sendable (Int) -> Void) async throws {
+  public func run(_ options: ServerOptions, onListening: @escaping @Sendable (Int) async -> Void) async throws {
     let credentials = try options.tls.map(TLSCredentials.init)
     // The last one stops first: the streams must have ended before the server waits for its requests.
     let services: [any Service] = [
@@ -31,14 +31,14 @@ extension PolicyServer {
 
   /// - Parameter credentials: those of `options`; without them, they are read once.
   func application(
-    _ options: ServerOptions, _ credentials: TLSCredentials? = nil, onListening: @escaping @Sendable (Int) -> Void
+    _ options: ServerOptions, _ credentials: TLSCredentials? = nil, onListening: @escaping @Sendable (Int) async -> Void
   ) throws(ServerError) -> some ApplicationProtocol {
     Application(
       responder: StreamingResponder(inner: router.buildResponder()), server: try Self.builder(options, credentials),
       configuration: ApplicationConfiguration(
         address: .hostname(options.host, port: options.port), backlog: 4096,
         availableConnectionsDelegate: MaximumAvailableConnections(options.limits.connections)),
-      onServerRunning: { channel in onListening(channel.localAddress?.port ?? options.port) },
+      onServerRunning: { channel in await onListening(channel.localAddress?.port ?? options.port) },
       logger: log.forLibraries)
   }
 

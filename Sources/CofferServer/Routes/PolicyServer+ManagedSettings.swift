@@ -20,7 +20,9 @@ extension PolicyServer {
       let (before, old) = (tenant.settings, tenant.settings.managed ?? [:])
       tenant.settings.managed = values.isEmpty ? nil : values
       guard !tenant.settings.managedSettings.isEscrowAsked || tenant.escrowDelegation != nil else {
-        throw HTTPProblem(.conflict, "No escrow key is delegated: POST /v1/keys/delegations with use escrow.")
+        throw HTTPProblem(
+          .conflict,
+          "There is no escrow key yet: name one first, on the page Keys or by POST /v1/keys/delegations.")
       }
       try TwoPeople.demandNarrowing(TwoPeople.widens(from: before, to: tenant.settings), in: change)
       try change.transaction.update(tenant)

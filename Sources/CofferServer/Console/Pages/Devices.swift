@@ -185,11 +185,20 @@ extension Console {
     Tag.section(.class("panel"), .aria(.labelledby, "give")) {
       Tag.h2(.id("give")) { "Give an order" }
       Tag.p {
-        "It is signed, waits for 30 days, and is carried out when the device connects. The device’s signed answer stands "
+        "It is signed, waits for 30 days (to clear a passcode, for one), and is carried out when the device connects. The device’s signed answer stands "
           + "above, then."
       }
       Tag.div(.id("live-reported"), .data(.live, "")) {
         if line.state.report == nil { Tag.p(.class("caution")) { Words.notReported } }
+      }
+      if line.state.report?.escrow != nil {
+        Tag.p {
+          "To clear a passcode, save "
+          Tag.a(.href("/v1/devices/\(id)")) { "what the device handed in" }
+          " for whoever holds your escrow key. With "
+          Tag.code { "coffer escrow clear" }
+          " they make the clearing of it, for the field below, and a code that you tell the person yourself."
+        }
       }
       order("Give the order") {
         order.radios(
