@@ -41,7 +41,7 @@ struct EnrollCommand: AsyncParsableCommand {
     try GlobalOptions.requireChangeable(container)
     let (enrolment, key) = try await PolicyClient().enroll(url: url, code: code, pinnedCertificate: pinned)
     try container.enrol(enrolment, deviceKey: key)
-    Session.present.mounts?.recheck()
+    Session.present.mounts?.recheckTelling()
     Session.present.held?.link.start()
     try options.giveBack(container)
     try PolicyDescription(enrolment).show(json: options.json)

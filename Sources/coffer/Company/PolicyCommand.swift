@@ -40,7 +40,7 @@ struct PolicyRefreshCommand: AsyncParsableCommand {
     try GlobalOptions.requireChangeable(container)
     let enrolment = try await PolicyClient().refresh(held, deviceKey: container.deviceKey())
     try container.update(enrolment)
-    Session.present.mounts?.recheck()
+    Session.present.mounts?.recheckTelling()
     try options.giveBack(container)
     try PolicyDescription(enrolment).show(json: options.json)
   }

@@ -54,10 +54,25 @@
       }
     }
 
-    /// Ends all mounts where policy does not allow them any more.
-    func recheck() {
-      if places.isEmpty { return }
-      do { try container.checkMount() } catch { endAll() }
+    /// Ends all mounts where policy does not allow them any more; returns where they were.
+    @discardableResult
+    func recheck() -> [String] {
+      let places = places
+      if places.isEmpty { return [] }
+      do { try container.checkMount() } catch {
+        endAll()
+        return places
+      }
+      return []
+    }
+
+    /// The same for a person who waits for a command: what they write there next is not in the vault.
+    func recheckTelling() {
+      for place in recheck() {
+        Output.note(
+          "the mount at \(PathText.shown(Array(place.utf8))) has ended, because the policy does not allow it: what is written to that "
+            + "folder now is not in the vault")
+      }
     }
 
     /// Brings what programs wrote into the vault, and ends all mounts, whoever uses them. No more can be made where the
@@ -84,6 +99,7 @@
     init(_ container: Container) {}
 
     func recheck() {}
+    func recheckTelling() {}
     func endAll(forGood: Bool = false) {}
   }
 #endif

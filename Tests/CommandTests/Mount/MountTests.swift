@@ -265,7 +265,12 @@ final class MountTests {
   @Test func `a company's policy lets the vault be mounted, and takes it away`() async throws {
     try desk.done("init", "--vault", "owned")
     let server = try RunningServer(at: desk)
-    try desk.done("enroll", server.url, server.enrollmentCode())
+    try desk.unlock()
+    try desk.served("mount", "mnt")
+    let joined = try desk.served("enroll", server.url, server.enrollmentCode())
+    #expect(joined.errors.contains("the mount at \(desk.path("mnt")) has ended"), "\(joined.errors)")
+    #expect(try !isMounted)
+    try desk.served("agent", "stop")
     try desk.refused(77, "mount", running: ["mount", "mnt"])
     try await server.allowOwner(["import", "mount"])
     try desk.unlock()
