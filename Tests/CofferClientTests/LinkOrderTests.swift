@@ -2,6 +2,7 @@ import CofferAPI
 import CofferClient
 import CofferCrypto
 import CofferPolicy
+import CofferSystem
 import Foundation
 import Synchronization
 import Testing
@@ -96,23 +97,31 @@ extension LinkTests {
     }
     let begun: (FakeCompany, FakeDevice) -> Void = { _, device in
       device.update { state in
-        for (id, kind) in [("a", DeviceCommand.Kind.lock), ("b", .uploadLog)] {
+        for (id, kind, clearing) in [
+          ("a", DeviceCommand.Kind.lock, nil), ("b", .uploadLog, nil), ("c", .clearPasscode, [1]),
+          ("d", .clearPasscode, [2]),
+        ] as [(String, DeviceCommand.Kind, [UInt8]?)] {
           state.book.begin(
             DeviceCommand(
-              tenant: "acme", audience: FakeCompany.device, id: id, kind: kind, issuedAt: 1, notAfter: 1_900_000_000))
+              tenant: "acme", audience: FakeCompany.device, id: id, kind: kind, issuedAt: 1, notAfter: 1_900_000_000,
+              clearing: clearing.map { Base64URL.encode($0) }))
         }
+        state.taken = [Digest.sha256([1] as [UInt8]).hexadecimal]
       }
     }
     try await linked(orders: orders, prepare: begun) { bench in
       await bench.hear { $0 == .order(.lock, .done) }
       await bench.hear { $0 == .order(.uploadLog, .failed) }
+      // One clearing was taken before the process ended.
+      await bench.hear { $0 == .order(.clearPasscode, .done) }
+      await bench.hear { $0 == .order(.clearPasscode, .failed) }
       var streams = bench.streams.makeAsyncIterator()
       let stream = try #require(await streams.next())
       bench.company.advance()
       stream.send("id: 6.1\ndata: {}\n\n")
       await bench.hear { $0 == .confirmed(revision: 6) }
       #expect(bench.device.current.carriedOut.isEmpty)
-      #expect(try receipts(bench).map { $0["outcome"] } == ["done", "failed"])
+      #expect(try receipts(bench).map { $0["outcome"] } == ["done", "failed", "done", "failed"])
     }
   }
 

@@ -101,12 +101,14 @@ extension LinkWork {
     tell(.order(.wipe, .done))
   }
 
-  /// What a process that has ended had begun. A lock is as good as done: its keys ended with it.
+  /// What a process that has ended had begun. A lock is as good as done: its keys ended with it. A clearing that was taken
+  /// is taken.
   private func settleInterrupted(_ enrolment: Enrolment) async throws(ClientError) {
-    for (order, kind) in try await local({ try device.orders().interrupted }) {
+    for (order, kind, clearing) in try await local({ try device.orders().interrupted }) {
       let outcome: OrderOutcome =
         switch kind {
         case .lock, .refresh: .done
+        case .clearPasscode where clearing.map { device.hasTaken(clearing: $0) } ?? false: .done
         case .wipe, .clearPasscode, .uploadLog: .failed("The device was stopped while it carried this out.")
         }
       try await answer(order, kind, outcome, enrolment)

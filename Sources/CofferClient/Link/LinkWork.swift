@@ -63,7 +63,7 @@ struct LinkWork: Sendable {
     let isNew = enrolment.bundle.digest != held.bundle.digest
     if isNew { tell(.applied(revision: enrolment.policy.revision)) }
     if enrolment.lastStatus != nil { tell(.confirmed(revision: enrolment.policy.revision)) }
-    if let fault = enrolment.auditFault, held.auditFault == nil { tell(.auditFault(fault)) }
+    if let fault = enrolment.auditFault, held.auditFault != fault { tell(.auditFault(fault)) }
   }
 
   /// In milliseconds since 1970.

@@ -25,6 +25,8 @@ public protocol LinkedDevice: Sendable {
   func keep(_ orders: OrderBook) throws
   /// Carries out an order that the book has as begun. A `refresh` is carried out by the link itself.
   func carryOut(_ order: DeviceCommand) throws -> OrderOutcome
+  /// Whether it has taken the clearing with this SHA-256, in lower-case hexadecimal, whatever became of that.
+  func hasTaken(clearing digest: String) -> Bool
   /// Destroys everything. The receipt, which says so, is kept first, outside of what is destroyed; it is sent once
   /// nothing is left, and not by the link, which ends.
   func wipe(receipt: String) throws

@@ -34,6 +34,8 @@ final class DecisionLog: Sendable {
 
   private let vault: Vault
   private let head: Mutex<Head?>
+  /// The head as the vault has it, so that nothing that differs from it is taken for stored. Only with `head` locked.
+  private let stored = Mutex<Head?>(nil)
 
   init(_ vault: Vault) {
     self.vault = vault
@@ -46,16 +48,20 @@ final class DecisionLog: Sendable {
   }
 
   /// Records what is no decision.
-  func record(_ event: DeviceEvent, isByCompany: Bool, revision: Int64, time: Int64) {
+  ///
+  /// - Returns: whether the entry is in the vault, and durable with its next commit.
+  func record(_ event: DeviceEvent, isByCompany: Bool, revision: Int64, time: Int64) -> Bool {
     record {
       DecisionRecord(event, isByCompany: isByCompany, revision: revision, number: $0, previous: $1, time: time)
     }
   }
 
-  private func record(_ make: (_ number: Int64, _ previous: String) -> DecisionRecord) {
-    guard !vault.isReadOnly else { return }
-    head.withLock { held in
-      guard var head = loaded(held) else { return }
+  @discardableResult
+  private func record(_ make: (_ number: Int64, _ previous: String) -> DecisionRecord) -> Bool {
+    guard !vault.isReadOnly else { return false }
+    return head.withLock { held in
+      guard var head = loaded(held) else { return false }
+      var isStored = false
       let number = head.last + 1
       let record = make(number, head.hash)
       let text = record.text
@@ -70,17 +76,21 @@ final class DecisionLog: Sendable {
           try store(head)
           try vault.commit()
         }
+        isStored = true
       } catch {}
       held = head
+      return isStored
     }
   }
 
-  /// Gives back numbers that were not used, with the next commit.
+  /// Gives back numbers that were not used, with the next commit. The newest entry's hash goes with them, also where all
+  /// were used: the next process goes on from it.
   func settle() throws {
     guard !vault.isReadOnly else { return }
     try head.withLock { held in
-      guard var head = held, head.reserved != head.last else { return }
+      guard var head = held else { return }
       head.reserved = head.last
+      guard head != stored.withLock({ $0 }) else { return }
       try store(head)
       held = head
     }
@@ -156,6 +166,7 @@ final class DecisionLog: Sendable {
 
   private func store(_ head: Head) throws {
     try vault.setSetting(Self.setting, to: Array(try JSONEncoder().encode(head)))
+    stored.withLock { $0 = head }
   }
 
   private func loaded(_ held: Head?) -> Head? {
@@ -169,8 +180,16 @@ final class DecisionLog: Sendable {
     guard var head = try? JSONDecoder().decode(Head.self, from: Data(stored)) else {
       throw ContainerError(.damaged, "what the vault keeps of its decisions is damaged")
     }
-    // A process that was killed may have used what it had taken.
-    head.last = max(head.last, head.reserved)
+    self.stored.withLock { $0 = head }
+    // A process that was killed may have used what it had taken, and stored some of it: the newest that is there is the
+    // one before the next.
+    let used = max(head.last, head.reserved)
+    for number in stride(from: used, to: head.last, by: -1) {
+      guard let entry = try vault.setting(Self.name(number)) else { continue }
+      head.hash = DecisionRecord.hash(of: String(decoding: entry, as: UTF8.self))
+      break
+    }
+    head.last = used
     held = head
     return head
   }

@@ -85,12 +85,15 @@ final class Gate: Sendable {
   /// Records what is no decision, where a company has an audit.
   ///
   /// - Parameter time: when it was; nil for now.
-  func record(_ event: DeviceEvent, isByCompany: Bool, time: Int64? = nil) {
+  /// - Returns: whether nothing is left to record: the entry is in the vault, for the next commit, or there is no company.
+  @discardableResult
+  func record(_ event: DeviceEvent, isByCompany: Bool, time: Int64? = nil) -> Bool {
     switch state {
     case .enrolled(let enrolment), .outdated(let enrolment):
       decisions.record(
         event, isByCompany: isByCompany, revision: enrolment.policy.revision, time: time ?? now)
-    case .notEnrolled, .policyMissing: break
+    case .policyMissing: false
+    case .notEnrolled: true
     }
   }
 
@@ -105,9 +108,11 @@ final class Gate: Sendable {
     }
   }
 
-  /// Takes a newer state of the enrolment.
+  /// Takes a newer state of the enrolment: one that was confirmed earlier than the one held brings no time back, and what
+  /// either has seen of the company's audit stays.
   func update(_ enrolment: Enrolment) throws {
     try changing.withLock { _ in
+      var enrolment = enrolment
       let newest: Enrolment.Anchor? =
         switch state {
         case .enrolled(let held): held.anchor
@@ -116,6 +121,12 @@ final class Gate: Sendable {
         case .notEnrolled, .policyMissing: nil
         }
       guard let newest, enrolment.isNotOlder(than: newest) else { throw ContainerError(refusal: .withoutPolicy) }
+      if case .enrolled(let held) = state {
+        guard enrolment.anchor != held.anchor || enrolment.confirmedAt >= held.confirmedAt else {
+          throw ContainerError(.refused, "the company has confirmed this policy later than this answer says")
+        }
+        enrolment.keepWitness(of: held)
+      }
       do {
         try store(enrolment)
       } catch {

@@ -40,7 +40,10 @@ extension Container {
   /// Follows the policy, now that a passcode was shown. A failure here keeps nobody from the vault: it is tried again with
   /// the next passcode, and the company sees by the device's report what became of its setting.
   func settleEscrow(_ access: inout VaultAccess) {
-    guard !isReadOnly, case .enrolled(let enrolment) = gate.state else { return }
+    guard !isReadOnly else { return }
+    // Whoever has the passcode needs no clearing. Where this fails it ends with its hour.
+    try? vault.endClearing(with: access)
+    guard case .enrolled(let enrolment) = gate.state else { return }
     do {
       if let asked = try enrolment.escrowKey() {
         try follow(asked, enrolment, &access)
@@ -59,6 +62,11 @@ extension Container {
     let next = CompanyEscrow(key: asked.key.bytes.hexadecimal, issuedAt: asked.issuedAt)
     // First, so that what is put in for the company is never taken for the person's own.
     if next != before { try keep(next) }
+    if next == before, access.escrowKey == asked.key, try !vault.hasEscrowRecord() {
+      // Sealing makes it anew, so that nobody would see that it was gone.
+      guard gate.record(.escrowRecordMissing, isByCompany: false) else { return }
+      try commit()
+    }
     guard try vault.seal(toEscrowKey: asked.key, context: enrolment.clearingContext, with: &access) else { return }
     escrowChange.withLock { $0 = .added(asked.key) }
     gate.record(.escrowKeyAdded, isByCompany: true)
@@ -101,10 +109,13 @@ extension Container {
       }
       guard let clearing = Base64URL.decode(text) else { throw VaultError.clearing(.notGenuine) }
       try vault.takeClearing(clearing, from: asked.key, context: enrolment.clearingContext)
-      gate.record(.passcodeCleared, isByCompany: true)
-      try commit()
     }
+    // It holds from here on, whatever fails. What is not recorded now waits in the key store.
+    recordEscrowUses()
   }
+
+  /// Whether the clearing with this SHA-256 was taken, as one may be that an order brought to a process which was killed.
+  public func hasTaken(clearing digest: [UInt8]) -> Bool { (try? vault.hasTaken(clearing: digest)) ?? false }
 
   /// As above, for a device that no order reaches any more because nobody can open its vault. The clearing's own proof is
   /// all there is then: whoever made it had the key that the vault is sealed to.
@@ -128,12 +139,17 @@ extension Container {
   /// before it is forgotten there.
   func recordEscrowUses() {
     guard !isReadOnly, let uses = try? vault.unrecordedEscrowUses(), !uses.isEmpty else { return }
-    for use in uses {
-      gate.record(
-        use.means == .escrowKey ? .escrowKeyUsed : .clearingUsed, isByCompany: use.means == .escrowKey, time: use.time)
+    let recorded = uses.prefix { use in
+      let (event, isByCompany): (DeviceEvent, Bool) =
+        switch use.means {
+        case .escrowKey: (.escrowKeyUsed, true)
+        case .cleared: (.passcodeCleared, true)
+        case .clearing: (.clearingUsed, false)
+        }
+      return gate.record(event, isByCompany: isByCompany, time: use.time)
     }
-    guard (try? commit()) != nil else { return }
-    try? vault.forgetEscrowUses(uses)
+    guard !recorded.isEmpty, (try? commit()) != nil else { return }
+    try? vault.forgetEscrowUses(Array(recorded))
   }
 }
 

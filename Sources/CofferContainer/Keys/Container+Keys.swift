@@ -22,13 +22,15 @@ extension Container {
   /// - Parameters:
   ///   - new: called once the old passcode was right.
   ///   - derivation: the cost from now on; nil for the present one.
+  ///   - onEscrowChange: called with what the old passcode made of the company's key, also where the new one fails.
   public static func changePasscode(
     at path: String, keyStore: any KeyStore, old: () throws -> SecretBytes, new: () throws -> SecretBytes,
     derivation: PasscodeDerivation? = nil, options: KeyOptions = KeyOptions(), sniffer: any ContentSniffer,
-    time: any TimeSource = SystemTime()
+    time: any TimeSource = SystemTime(), onEscrowChange: (EscrowChange) -> Void
   ) throws {
     var (container, access) = try openWithAccess(
       at: path, keyStore: keyStore, passcode: old, sniffer: sniffer, time: time)
+    if let change = container.takeEscrowChange() { onEscrowChange(change) }
     do {
       try ContainerError.catching {
         try container.vault.changePasscode(

@@ -10,4 +10,6 @@ public enum DeviceEvent: String, Codable, CaseIterable, Hashable, Sendable {
   case passcodeCleared
   /// Somebody set a new passcode with the code.
   case clearingUsed
+  /// What the device keeps of the uses of the company's key was gone: there may have been some that nobody recorded.
+  case escrowRecordMissing
 }

@@ -7,6 +7,8 @@ public struct AuditFault: Codable, Hashable, Sendable {
   public let shown: AuditMark?
   /// When it was shown, by the company's clock, in seconds since 1970.
   public let time: Int64
+  /// The epoch of the keys that showed both; absent in what earlier versions stored.
+  public internal(set) var epoch: Int64?
 
   /// For people.
   public var sentence: String {
@@ -21,7 +23,14 @@ public struct AuditFault: Codable, Hashable, Sendable {
 extension Enrolment {
   /// Holds what a status says of the company's audit against what was seen before. Hashes alone tell that an audit went
   /// back or that one entry is another; whether a longer one goes on from what was seen, an export shows.
+  ///
+  /// A new epoch begins a new mark: whoever had stolen an earlier key may have shown anything. A fault stays until there is
+  /// one of a later epoch.
   mutating func witness(_ status: Status) {
+    let epoch = keyset.keyset.epoch
+    if let auditEpoch, auditEpoch < epoch { auditMark = nil }
+    if auditEpoch == nil { auditFault?.epoch = epoch }
+    auditEpoch = epoch
     guard let seen = auditMark else {
       auditMark = status.audit
       return
@@ -31,7 +40,33 @@ extension Enrolment {
       return
     }
     // The first one stays: what comes after it is another history.
-    guard status.audit != seen, auditFault == nil else { return }
-    auditFault = AuditFault(seen: seen, shown: status.audit, time: status.time)
+    guard status.audit != seen else { return }
+    note(AuditFault(seen: seen, shown: status.audit, time: status.time, epoch: epoch))
+  }
+
+  /// What a company's export is held against: the first mark that was not met again, or the newest.
+  public var auditWitness: AuditMark? {
+    guard let auditFault, auditFault.epoch ?? keyset.keyset.epoch == keyset.keyset.epoch else { return auditMark }
+    return auditFault.seen
+  }
+
+  /// Takes over what `held` has seen of the audit, where this value was made beside it and not of it.
+  public mutating func keepWitness(of held: Enrolment) {
+    if let fault = held.auditFault { note(fault, isEarlier: true) }
+    guard let seen = held.auditMark, let epoch = held.auditEpoch, epoch >= auditEpoch ?? epoch else { return }
+    guard epoch == auditEpoch, let shown = auditMark else {
+      (auditMark, auditEpoch) = (seen, epoch)
+      return
+    }
+    if shown.number == seen.number, shown != seen {
+      note(AuditFault(seen: seen, shown: shown, time: confirmedAt, epoch: epoch))
+    }
+    if shown.number <= seen.number { auditMark = seen }
+  }
+
+  /// The first fault of an epoch stays, and one of a later epoch takes its place.
+  private mutating func note(_ fault: AuditFault, isEarlier: Bool = false) {
+    let (known, new) = (auditFault?.epoch ?? 0, fault.epoch ?? 0)
+    if auditFault == nil || new > known || (isEarlier && new == known) { auditFault = fault }
   }
 }

@@ -4,7 +4,7 @@ internal import CofferCrypto
 extension Enrolment: Codable {
   private enum Key: String, CodingKey {
     case tenant, device, server, root, pinnedCertificate, keyset, bundle, lastStatus, trustedTime, confirmedAt, seenTime
-    case seenUptime, groups, auditMark, auditFault
+    case seenUptime, groups, auditMark, auditEpoch, auditFault
   }
 
   /// Throws ``PolicyRefusal`` when a signature does not hold or the documents do not belong together; expiry is no
@@ -28,6 +28,7 @@ extension Enrolment: Codable {
     seenUptime = try container.decodeIfPresent(Uptime.self, forKey: .seenUptime)
     groups = try container.decodeIfPresent([String].self, forKey: .groups)
     auditMark = try container.decodeIfPresent(AuditMark.self, forKey: .auditMark)
+    auditEpoch = try container.decodeIfPresent(Int64.self, forKey: .auditEpoch)
     auditFault = try container.decodeIfPresent(AuditFault.self, forKey: .auditFault)
     guard keyset.keyset.tenant == tenant, policy.isAddressed(to: device), confirmedAt >= policy.issuedAt,
       seenTime >= confirmedAt, trustedTime >= 0
@@ -50,6 +51,7 @@ extension Enrolment: Codable {
     try container.encodeIfPresent(seenUptime, forKey: .seenUptime)
     try container.encodeIfPresent(groups, forKey: .groups)
     try container.encodeIfPresent(auditMark, forKey: .auditMark)
+    try container.encodeIfPresent(auditEpoch, forKey: .auditEpoch)
     try container.encodeIfPresent(auditFault, forKey: .auditFault)
   }
 }

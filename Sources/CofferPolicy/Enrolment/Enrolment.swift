@@ -34,6 +34,8 @@ public struct Enrolment: Hashable, Sendable {
 
   /// The newest entry of the company's audit that a status named.
   public internal(set) var auditMark: AuditMark?
+  /// The epoch of the keys that named it; absent before any did.
+  public internal(set) var auditEpoch: Int64?
   /// That the audit was not that one later.
   public internal(set) var auditFault: AuditFault?
 

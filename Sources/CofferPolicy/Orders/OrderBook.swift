@@ -13,6 +13,8 @@ public struct OrderBook: Codable, Hashable, Sendable {
   private struct Entry: Codable, Hashable, Sendable {
     let kind: DeviceCommand.Kind
     let notAfter: Int64
+    /// SHA-256 of the clearing that it carries, in lower-case hexadecimal.
+    var clearing: String?
     /// Absent while it is being carried out.
     var receipt: String?
     /// The company has the receipt.
@@ -70,7 +72,8 @@ public struct OrderBook: Codable, Hashable, Sendable {
 
   /// Notes that the order is going to be carried out: stored before anything is done.
   public mutating func begin(_ command: DeviceCommand) {
-    entries[command.id] = Entry(kind: command.kind, notAfter: command.notAfter)
+    let clearing = command.clearing.flatMap { Base64URL.decode($0) }.map { hexadecimal(Digest.sha256($0)) }
+    entries[command.id] = Entry(kind: command.kind, notAfter: command.notAfter, clearing: clearing)
   }
 
   /// Notes how an order that was begun has ended: stored before the receipt is sent.
@@ -80,8 +83,10 @@ public struct OrderBook: Codable, Hashable, Sendable {
   public mutating func deliver(_ order: String) { entries[order]?.isDelivered = true }
 
   /// The orders that were begun and are not answered: whoever carried them out has ended meanwhile.
-  public var interrupted: [(order: String, kind: DeviceCommand.Kind)] {
-    entries.filter { $0.value.receipt == nil }.map { ($0.key, $0.value.kind) }.sorted { $0.0 < $1.0 }
+  ///
+  /// - Returns: with each, the SHA-256 of the clearing that it carries, in lower-case hexadecimal.
+  public var interrupted: [(order: String, kind: DeviceCommand.Kind, clearing: String?)] {
+    entries.filter { $0.value.receipt == nil }.map { ($0.key, $0.value.kind, $0.value.clearing) }.sorted { $0.0 < $1.0 }
   }
 
   /// The orders whose receipt the company does not have yet.

@@ -36,12 +36,14 @@ struct EscrowRecord: Equatable {
   }
 
   var exchange: Exchange?
-  /// What opened the vault without its passcode and is in no audit yet, the oldest first.
+  /// SHA-256 of the clearings that exchanges took which have ended, the newest last: for the answer to their orders.
+  private(set) var ended: [[UInt8]] = []
+  /// What opened the vault without its passcode, or made ready for that, and is in no audit yet, the oldest first.
   var uses: [EscrowUse] = []
 
   /// Clearings that one exchange takes, and uses that wait to be recorded.
   static let takenLimit = 16
-  static let useLimit = 16
+  static let useLimit = 64
   static let contextLimit = 1024
   private static let limit = 16 << 10
 
@@ -55,11 +57,31 @@ struct EscrowRecord: Equatable {
   /// What is kept; an empty record where there is none, or none that this device has sealed: whoever can change it could
   /// take it away, and the next passcode makes it anew.
   init(in keyStore: any KeyStore, for vault: VaultID, on device: DeviceKeys) throws {
+    self = try Self.present(in: keyStore, for: vault, on: device) ?? EscrowRecord()
+  }
+
+  /// As above; nil in place of an empty record.
+  static func present(in keyStore: any KeyStore, for vault: VaultID, on device: DeviceKeys) throws -> EscrowRecord? {
     guard let sealed = try keyStore.read(.escrow, of: vault)?.withUnsafeBytes({ Array($0) }),
       var bytes = try? Sealing.open(sealed, key: device.escrow, authenticating: vault.bytes)
-    else { return }
+    else { return nil }
     defer { bytes.withUnsafeMutableBytes { overwrite($0) } }
-    self = (try? EscrowRecord(decoding: bytes)) ?? EscrowRecord()
+    return try? EscrowRecord(decoding: bytes)
+  }
+
+  /// Ends the exchange with everything that was made for it.
+  mutating func endExchange() {
+    ended = (ended + (exchange?.taken ?? [])).suffix(Self.takenLimit)
+    exchange = nil
+  }
+
+  /// Whether a clearing with this SHA-256 was taken, in whatever exchange.
+  func hasTaken(_ digest: [UInt8]) -> Bool { ended.contains(digest) || exchange?.taken.contains(digest) == true }
+
+  /// Notes a use. Where none is recorded for long, the oldest go.
+  mutating func note(_ use: EscrowUse) {
+    if uses.count >= Self.useLimit { uses.removeFirst() }
+    uses.append(use)
   }
 
   func store(in keyStore: any KeyStore, for vault: VaultID, on device: DeviceKeys) throws {
@@ -71,9 +93,18 @@ struct EscrowRecord: Equatable {
 
   /// `u8 0 ‖ u8 uses ‖ uses × (u8 means ‖ i64 time) ‖ u8 exchange`, and of an exchange `keybag's digest (32) ‖
   /// bytes(context) ‖ recipient (32) ‖ clearing key (32) ‖ proof key (32) ‖ signature (64) ‖ u8 taken ‖ taken × digest (32)
-  /// ‖ u8 pending`, and of what is pending `wrapped (40) ‖ boot (16) ‖ u64 seconds ‖ i64 time`.
+  /// ‖ u8 pending`, and of what is pending `wrapped (40) ‖ boot (16) ‖ u64 seconds ‖ i64 time`. Behind all
+  /// that `u8 ended ‖ ended × digest (32)`, where there are any.
   var encoded: [UInt8] {
     var writer = ByteWriter()
+    write(&writer)
+    guard !ended.isEmpty else { return writer.bytes }
+    writer.write(UInt8(ended.count))
+    for digest in ended { writer.write(fixed: digest) }
+    return writer.bytes
+  }
+
+  private func write(_ writer: inout ByteWriter) {
     writer.write(UInt8(0))
     writer.write(UInt8(uses.count))
     for use in uses {
@@ -81,7 +112,7 @@ struct EscrowRecord: Equatable {
       writer.write(use.time)
     }
     writer.write(UInt8(exchange == nil ? 0 : 1))
-    guard let exchange else { return writer.bytes }
+    guard let exchange else { return }
     writer.write(fixed: exchange.keybagDigest)
     writer.write(counted: exchange.context)
     writer.write(fixed: exchange.recipient.bytes)
@@ -91,12 +122,11 @@ struct EscrowRecord: Equatable {
     writer.write(UInt8(exchange.taken.count))
     for digest in exchange.taken { writer.write(fixed: digest) }
     writer.write(UInt8(exchange.pending == nil ? 0 : 1))
-    guard let pending = exchange.pending else { return writer.bytes }
+    guard let pending = exchange.pending else { return }
     writer.write(fixed: pending.wrapped)
     writer.write(fixed: pending.moment.boot)
     writer.write(pending.moment.seconds)
     writer.write(pending.time)
-    return writer.bytes
   }
 
   init(decoding bytes: [UInt8]) throws {
@@ -110,7 +140,16 @@ struct EscrowRecord: Equatable {
       uses.append(EscrowUse(means: means, time: try reader.read()))
     }
     if try Self.flag(&reader) { exchange = try Exchange(reading: &reader) }
+    guard reader.remaining > 0 else { return }
+    ended = try Self.digests(&reader)
+    guard !ended.isEmpty else { throw MalformedBytes() }
     try reader.finish()
+  }
+
+  fileprivate static func digests(_ reader: inout ByteReader) throws -> [[UInt8]] {
+    let count = Int(try reader.read(UInt8.self))
+    guard count <= takenLimit else { throw MalformedBytes() }
+    return try (0..<count).map { _ in try reader.read(fixed: Digest.byteCount) }
   }
 
   fileprivate static func flag(_ reader: inout ByteReader) throws -> Bool {
@@ -132,9 +171,7 @@ extension EscrowRecord.Exchange {
     clearing = StoredHybridKey(key: try HybridKey(secret.withUnsafeBytes { SecretBytes(copying: $0) }))
     proof = try VerifyingKey(bytes: reader.read(fixed: VerifyingKey.byteCount))
     signature = try reader.read(fixed: EscrowOffer.signatureByteCount)
-    let count = Int(try reader.read(UInt8.self))
-    guard count <= EscrowRecord.takenLimit else { throw MalformedBytes() }
-    for _ in 0..<count { taken.append(try reader.read(fixed: Digest.byteCount)) }
+    taken = try EscrowRecord.digests(&reader)
     if try EscrowRecord.flag(&reader) { pending = try EscrowRecord.Pending(reading: &reader) }
   }
 }
@@ -167,13 +204,15 @@ struct StoredHybridKey: Equatable {
   static func == (left: Self, right: Self) -> Bool { left.key.publicKey == right.key.publicKey }
 }
 
-/// A use of a company's escrow key that opened the vault on this device.
+/// A use of a company's escrow key on this device, which opened the vault or let it be opened.
 public struct EscrowUse: Sendable, Hashable {
   public enum Means: UInt8, Sendable {
     /// The private key itself was here.
     case escrowKey = 1
     /// The company cleared the passcode from afar, and somebody had the code.
     case clearing = 2
+    /// The company cleared the passcode from afar: from then on the code opens the vault, for an hour.
+    case cleared = 3
   }
 
   public let means: Means

@@ -105,11 +105,47 @@ extension Vault {
   ) throws(VaultError) {
     try VaultError.catching {
       let locked = try LockedVault(in: VaultFolder(opening: path, files: files), keyStore: keyStore, time: time)
-      _ = try locked.master(clearedWith: code)
+      do {
+        _ = try locked.master(clearedWith: code)
+      } catch VaultError.clearing(.over) {
+        try? locked.withLock { try locked.endPending() }
+        throw VaultError.clearing(.over)
+      }
     }
   }
 
-  /// What opened the vault without its passcode and was not recorded yet, the oldest first.
+  /// Ends what a clearing made ready, now that the passcode was shown: the clearing is erased, and so is the key that it was
+  /// sealed to, so that the order and its code open nothing any more.
+  public func endClearing(with access: VaultAccess) throws(VaultError) {
+    try VaultError.catching {
+      guard !isReadOnly, try keyStore.read(.escrow, of: id) != nil else { return }
+      let locked = try present()
+      try locked.withLock {
+        let found = try locked.wrapped()
+        guard found.bytes == access.opened.bytes else { return }
+        var record = try EscrowRecord(in: keyStore, for: id, on: found.device)
+        guard let exchange = record.exchange(of: found.bytes), !exchange.taken.isEmpty else { return }
+        try record.renew(for: found, master: access.opened.master, context: exchange.context, vault: id)
+        try record.store(in: keyStore, for: id, on: found.device)
+      }
+    }
+  }
+
+  /// Whether a clearing with this SHA-256 was taken, whatever became of it.
+  public func hasTaken(clearing digest: [UInt8]) throws(VaultError) -> Bool {
+    try VaultError.catching {
+      try EscrowRecord(in: keyStore, for: id, on: present().device()).hasTaken(digest)
+    }
+  }
+
+  /// Whether the key store has this device's record of the uses of a company's key. Without it, nobody knows of them.
+  public func hasEscrowRecord() throws(VaultError) -> Bool {
+    try VaultError.catching {
+      try EscrowRecord.present(in: keyStore, for: id, on: present().device()) != nil
+    }
+  }
+
+  /// What opened the vault without its passcode, or let it be opened, and was not recorded yet, the oldest first.
   public func unrecordedEscrowUses() throws(VaultError) -> [EscrowUse] {
     try VaultError.catching {
       guard try keyStore.read(.escrow, of: id) != nil else { return [] }
@@ -170,102 +206,13 @@ extension EscrowRecord {
   mutating func renew(
     for keybag: Keybag, _ bytes: [UInt8], master: SecretKey, context: [UInt8], vault: VaultID
   ) throws {
-    guard let slot = keybag.escrowSlot else {
-      exchange = nil
-      return
-    }
+    endExchange()
+    guard let slot = keybag.escrowSlot else { return }
     let (clearing, proof) = (HybridKey(), try EscrowProof(master: master, vault: vault))
     let message = EscrowOffer.message(vault, context, slot, clearingKey: clearing.publicKey)
     exchange = Exchange(
       keybagDigest: Digest.sha256(bytes), context: context, recipient: slot.recipient,
       clearing: StoredHybridKey(key: clearing), proof: proof.key.verifyingKey,
       signature: proof.key.signature(for: message))
-  }
-}
-
-/// Each under the key store's lock, but for what only reads.
-extension LockedVault {
-  fileprivate func device() throws -> DeviceKeys {
-    guard let secret = try keyStore.read(.deviceSecret, of: id) else { throw VaultError.deviceSecretMissing }
-    return try DeviceKeys(secret: secret, vault: id)
-  }
-
-  fileprivate func forgetExchange() throws {
-    let device = try device()
-    var record = try EscrowRecord(in: keyStore, for: id, on: device)
-    record.exchange = nil
-    try record.store(in: keyStore, for: id, on: device)
-  }
-
-  func take(_ clearing: [UInt8], _ require: (EscrowRecord.Exchange) throws -> Void) throws {
-    let found = try wrapped()
-    var record = try EscrowRecord(in: keyStore, for: id, on: found.device)
-    guard var exchange = record.exchange(of: found.bytes), found.keybag.escrowSlot != nil else {
-      throw VaultError.clearing(.noOffer)
-    }
-    try require(exchange)
-    let digest = Digest.sha256(clearing)
-    guard !exchange.taken.contains(digest) else { throw VaultError.clearing(.taken) }
-    guard exchange.taken.count < EscrowRecord.takenLimit else { throw VaultError.clearing(.tooMany) }
-    let genuine: Clearing
-    do throws(ClearingFault) {
-      genuine = try Clearing(
-        opening: clearing, with: exchange.clearing.key, in: exchange.binding(id), proof: exchange.proof)
-    } catch {
-      throw VaultError.clearing(error)
-    }
-    guard time.now().seconds <= genuine.notAfter else { throw VaultError.clearing(.expired) }
-    exchange.taken.append(digest)
-    exchange.pending = .init(wrapped: genuine.wrapped, moment: time.sinceBoot(), time: time.now().seconds)
-    record.exchange = exchange
-    try record.store(in: keyStore, for: id, on: found.device)
-  }
-
-  /// The master key of a clearing that waits here, for whoever has its code.
-  func master(clearedWith code: RecoveryKey) throws -> SecretKey {
-    let found = try wrapped()
-    guard let exchange = try EscrowRecord(in: keyStore, for: id, on: found.device).exchange(of: found.bytes),
-      let pending = exchange.pending
-    else { throw VaultError.clearing(.nothingPending) }
-    guard !pending.isOver(at: time) else { throw VaultError.clearing(.over) }
-    guard
-      let master = try? SecretKey(
-        unwrapping: pending.wrapped, under: Clearing.codeKey(code, exchange.binding(id))),
-      equalInConstantTime(master.commitment, found.keybag.masterCommitment)
-    else { throw VaultError.clearing(.wrongCode) }
-    return master
-  }
-
-  /// Notes, before anything opens, what is going to open the vault without its passcode.
-  func note(_ use: EscrowUse, on device: DeviceKeys) throws {
-    var record = try EscrowRecord(in: keyStore, for: id, on: device)
-    if record.uses.count >= EscrowRecord.useLimit { record.uses.removeFirst() }
-    record.uses.append(use)
-    try record.store(in: keyStore, for: id, on: device)
-  }
-
-  /// Begins a new exchange after a new passcode, with whom the last one was. Where this fails there is none until the next
-  /// unlock: the last one ended with its keybag.
-  func renewExchange(_ keybag: Keybag, _ bytes: [UInt8], master: SecretKey, on device: DeviceKeys) throws {
-    guard try keyStore.read(.escrow, of: id) != nil else { return }
-    var record = try EscrowRecord(in: keyStore, for: id, on: device)
-    guard let last = record.exchange else { return }
-    if last.recipient == keybag.escrowSlot?.recipient {
-      try record.renew(for: keybag, bytes, master: master, context: last.context, vault: id)
-    } else {
-      record.exchange = nil
-    }
-    try record.store(in: keyStore, for: id, on: device)
-  }
-}
-
-extension EscrowRecord.Exchange {
-  func require(_ key: HybridPublicKey, _ context: [UInt8]) throws {
-    guard self.context == context else { throw VaultError.clearing(.noOffer) }
-    guard recipient == key else { throw VaultError.clearing(.otherKey) }
-  }
-
-  func binding(_ vault: VaultID) -> Clearing.Binding {
-    Clearing.Binding(vault: vault, context: context, clearingKey: clearing.key.publicKey)
   }
 }

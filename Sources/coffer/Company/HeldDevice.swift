@@ -126,6 +126,10 @@ final class HeldDevice: LinkedDevice {
     }
   }
 
+  func hasTaken(clearing digest: String) -> Bool {
+    [UInt8](hexadecimal: digest).map { container.hasTaken(clearing: $0) } ?? false
+  }
+
   func wipe(receipt: String) throws {
     // Whatever fails: from now on nothing can be read here.
     defer {

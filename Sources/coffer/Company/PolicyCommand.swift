@@ -94,7 +94,7 @@ struct PolicyDescription: Encodable {
     confirmed = Self.text(enrolment.confirmedAt)
     ownerActions = policy.settings.ownerActions.map(\.rawValue)
     escrowKeyFingerprint = (try? enrolment.escrowKey()).map { EscrowNotice.fingerprint($0.key) }
-    auditWitness = (enrolment.auditFault?.seen ?? enrolment.auditMark).map { "\($0.number):\($0.hash)" }
+    auditWitness = enrolment.auditWitness.map { "\($0.number):\($0.hash)" }
     auditFault = enrolment.auditFault?.sentence
     apps = policy.apps.map { app in
       App(

@@ -68,7 +68,7 @@ struct PasscodeCommand: ParsableCommand {
     }
     try Container.changePasscode(
       at: options.vaultPath, keyStore: options.keys, old: old, new: new, derivation: derivation, options: keys,
-      sniffer: ContentTypeHelper())
+      sniffer: ContentTypeHelper(), onEscrowChange: { EscrowNotice.show($0) })
   }
 }
 

@@ -18,6 +18,8 @@ final class FakeDevice: LinkedDevice {
     /// Thrown when a policy is to be stored.
     var cannotTake = false
     var isReadOnly = false
+    /// SHA-256 of clearings.
+    var taken: Set<String> = []
   }
 
   struct CannotStore: Error {}
@@ -53,6 +55,7 @@ final class FakeDevice: LinkedDevice {
     update { $0.carriedOut.append(order) }
     return current.outcome
   }
+  func hasTaken(clearing digest: String) -> Bool { current.taken.contains(digest) }
   func wipe(receipt: String) throws { update { $0.wipeReceipts.append(receipt) } }
 
   func undeliveredDecisions() throws -> [DecisionsRequest.Entry] { current.decisions }

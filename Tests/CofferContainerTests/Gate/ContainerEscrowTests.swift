@@ -111,6 +111,124 @@ final class ContainerEscrowTests {
     #expect(throws: ContainerError.self) { try offer.clearing(with: company, tenant: "acme", device: "device-2") }
     try container.close()
   }
+
+  /// The place of an item in the key store.
+  private func item(_ name: String) throws -> String {
+    let container = try open()
+    defer { try? container.close() }
+    return folder("keys") + "/\(container.id)/\(name)"
+  }
+
+  private func events() throws -> [DeviceEvent] {
+    let container = try open()
+    defer { try? container.close() }
+    #expect(try container.verifyDecisions().broken == nil)
+    return try container.decisions().compactMap { DecisionRecord(text: $0.text)?.event }
+  }
+
+  @Test func `a use of the key is kept until it can be recorded`() throws {
+    let company = HybridKey()
+    #expect(try follow(delegation(company, issuedAt: 10)).key == company.publicKey)
+    // Whose the vault is cannot be told, so that there is no revision to record a use under.
+    let enrolment = try Data(contentsOf: URL(filePath: item("enrolment")))
+    try Data("{}".utf8).write(to: URL(filePath: item("enrolment")))
+    let recovered = try Container.recover(
+      at: folder("vault"), keyStore: FileKeyStore(path: folder("keys")), with: .escrowKey(company),
+      passcode: { Self.passcode },
+      derivation: PasscodeDerivation(costExponent: 15, salt: Randomness.bytes(32)), sniffer: ContentTypeHelper())
+    guard case .policyMissing = recovered.enrolment else { throw ContainerError(.notFound, "a policy is there") }
+    try recovered.close()
+    try enrolment.write(to: URL(filePath: item("enrolment")))
+    #expect(try events() == [.escrowKeyAdded, .escrowKeyUsed])
+    #expect(try events() == [.escrowKeyAdded, .escrowKeyUsed])
+  }
+
+  @Test func `a record of uses that is gone is recorded, once`() throws {
+    let company = HybridKey()
+    #expect(try follow(delegation(company, issuedAt: 10)).key == company.publicKey)
+    #expect(try events() == [.escrowKeyAdded])
+    try FileManager.default.removeItem(atPath: item("escrow"))
+    #expect(try events() == [.escrowKeyAdded, .escrowRecordMissing])
+    #expect(try events() == [.escrowKeyAdded, .escrowRecordMissing])
+    try Data(repeating: 1, count: 200).write(to: URL(filePath: item("escrow")))
+    #expect(try events() == [.escrowKeyAdded, .escrowRecordMissing, .escrowRecordMissing])
+  }
+
+  @Test func `a clearing that was taken is recorded by whoever opens next, and ends with the passcode`() throws {
+    let company = HybridKey()
+    #expect(try follow(delegation(company, issuedAt: 10)).key == company.publicKey)
+    let before = try open()
+    let offer = try #require(try before.escrowOffer())
+    try before.close()
+    let (text, code) = try offer.clearing(with: company, tenant: "acme", device: "device-1")
+    let keyStore = FileKeyStore(path: folder("keys"))
+    try Container.takeClearing(text, at: folder("vault"), keyStore: keyStore)
+    try Container.requireClearing(code, at: folder("vault"), keyStore: keyStore)
+    #expect(try events() == [.escrowKeyAdded, .passcodeCleared])
+    #expect(try events() == [.escrowKeyAdded, .passcodeCleared])
+    #expect(throws: ContainerError.self) {
+      try Container.requireClearing(code, at: folder("vault"), keyStore: keyStore)
+    }
+    let container = try open()
+    // The order's clearing is known, and opens nothing: the key that it was sealed to is gone.
+    let clearing = try #require(Base64URL.decode(text))
+    #expect(container.hasTaken(clearing: Digest.sha256(clearing)))
+    #expect(!container.hasTaken(clearing: Digest.sha256([0] as [UInt8])))
+    let next = try #require(try container.escrowOffer())
+    #expect(next.clearingKey != offer.clearingKey)
+    #expect(throws: ContainerError.self) { try container.takeClearing(text) }
+    // And another is taken while the vault is open.
+    try container.takeClearing(next.clearing(with: company, tenant: "acme", device: "device-1").text)
+    let now = try container.decisions().compactMap { DecisionRecord(text: $0.text)?.event }
+    #expect(now == [.escrowKeyAdded, .passcodeCleared, .passcodeCleared])
+    try container.close()
+  }
+
+  @Test func `a change of the passcode tells what the old one made of the company's key, also where it fails`() throws {
+    struct Interrupted: Error {}
+    let company = HybridKey()
+    let before = try open()
+    guard case .enrolled(let held) = before.enrolment else { return }
+    try before.update(
+      held.accepting(bundle: bundle(delegation(company, issuedAt: 10)), keyset: keyset(), now: now))
+    try before.close()
+    var told: [EscrowChange] = []
+    #expect(throws: Interrupted.self) {
+      try Container.changePasscode(
+        at: folder("vault"), keyStore: FileKeyStore(path: folder("keys")), old: { Self.passcode },
+        new: { throw Interrupted() }, sniffer: ContentTypeHelper(), onEscrowChange: { told.append($0) })
+    }
+    #expect(told == [.added(company.publicKey)])
+  }
+
+  @Test func `an answer that was given earlier than the one held changes nothing`() throws {
+    func status(_ held: Enrolment, at time: Int64, audit: AuditMark) throws -> Enrolment {
+      let nonce = Base64URL.encode(Randomness.bytes(16))
+      let status = Status(
+        tenant: "acme", audience: "device-1", nonce: nonce, revision: held.policy.revision, digest: held.bundle.digest,
+        time: time, keyEpoch: 1, audit: audit)
+      return try held.accepting(status: SignedStatus(issuing: status, key: key).document.text, nonce: nonce, now: time)
+    }
+    func mark(_ number: Int64, _ digit: String) -> AuditMark {
+      AuditMark(number: number, hash: String(repeating: digit, count: 64))
+    }
+    let container = try open()
+    guard case .enrolled(let held) = container.enrolment else { return }
+    let (first, second) = try (
+      status(held, at: now + 10, audit: mark(4, "a")), status(held, at: now + 20, audit: mark(7, "b"))
+    )
+    try container.update(second)
+    #expect(throws: ContainerError.self) { try container.update(first) }
+    guard case .enrolled(let kept) = container.enrolment else { return }
+    #expect(kept == second)
+    // A later one that knew nothing of it forgets nothing.
+    try container.update(status(held, at: now + 30, audit: mark(5, "c")))
+    guard case .enrolled(let merged) = container.enrolment else { return }
+    #expect(merged.auditMark == mark(7, "b") && merged.confirmedAt == now + 30 && merged.auditFault == nil)
+    try container.update(status(held, at: now + 40, audit: mark(7, "d")))
+    #expect(container.auditFault?.seen == mark(7, "b") && container.auditFault?.shown == mark(7, "d"))
+    try container.close()
+  }
 }
 
 private func == (

@@ -73,6 +73,26 @@ struct DecisionLogTests {
     #expect(try third.verifyDecisions().gaps.isEmpty)
   }
 
+  @Test func `a chain goes on from the newest entry that is there, whatever was stored with it`() throws {
+    refuse(container, times: 64)
+    // The block is used up, and nothing of it is given back.
+    try container.commit()
+    let full = try killed("full")
+    refuse(full)
+    #expect(try full.decisions().count == 65)
+    #expect(try full.verifyDecisions().broken == nil)
+    #expect(try full.verifyDecisions().gaps.isEmpty)
+    refuse(container, times: 3)
+    // Stored without what the chain has of itself, as what a company changes is.
+    guard case .enrolled(let held) = container.enrolment else { return }
+    try container.update(held.observing(now: SystemTime().now().seconds + 1))
+    let cut = try killed("cut")
+    refuse(cut)
+    #expect(try cut.decisions().map(\.number).suffix(4) == [65, 66, 67, 129])
+    #expect(try cut.verifyDecisions().broken == nil)
+    #expect(try cut.verifyDecisions().gaps == [68...128])
+  }
+
   @Test func `what the company has is not sent again, and a count that went back goes on behind it`() throws {
     refuse(container, times: 70)
     let sent = try container.undeliveredDecisions(limit: 50)

@@ -78,6 +78,34 @@ struct StatusTests {
     }
   }
 
+  @Test func `new keys begin a new mark of the audit, and what the old ones showed stays known`() throws {
+    func mark(_ number: Int64, _ digit: String) -> AuditMark {
+      AuditMark(number: number, hash: String(repeating: digit, count: 64))
+    }
+    func shown(_ mark: AuditMark?, by company: Company, to enrolment: Enrolment) throws -> Enrolment {
+      let nonce = EnrolmentTests.nonce()
+      let status = try company.status(of: enrolment, nonce: nonce) { $0.audit = mark }
+      return try enrolment.accepting(status: status, nonce: nonce, now: company.now)
+    }
+    // Whoever stole the key leaves no number behind that the true audit could reach.
+    var enrolment = try shown(mark(.max, "e"), by: company, to: company.enrol())
+    enrolment = try shown(mark(7, "a"), by: company, to: enrolment)
+    let stolen = try #require(enrolment.auditFault)
+    #expect(stolen.epoch == 1)
+    var rotated = company
+    rotated.key = SigningKey()
+    rotated.epoch = 2
+    enrolment = try enrolment.accepting(bundle: rotated.bundle(6), keyset: rotated.keyset(), now: rotated.now)
+    enrolment = try shown(mark(8, "b"), by: rotated, to: enrolment)
+    #expect(enrolment.auditMark == mark(8, "b") && enrolment.auditFault == stolen)
+    #expect(enrolment.auditWitness == mark(8, "b"))
+    let stored = try JSONDecoder().decode(Enrolment.self, from: JSONEncoder().encode(enrolment))
+    #expect(stored == enrolment)
+    enrolment = try shown(mark(6, "c"), by: rotated, to: stored)
+    let fault = try #require(enrolment.auditFault)
+    #expect(fault.seen == mark(8, "b") && fault.epoch == 2 && enrolment.auditWitness == mark(8, "b"))
+  }
+
   @Test func `a clock that is set back does not make the policy younger`() throws {
     let seen = try company.enrol().observing(now: company.now + 900)
     #expect(seen.age(now: 0) == 900)

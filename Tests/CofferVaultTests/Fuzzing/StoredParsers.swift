@@ -112,7 +112,12 @@ extension StoredParser {
   /// With all that a record can have.
   private static func escrow(_ keybag: Keybag, _ master: SecretKey, _ id: VaultID) throws -> [UInt8] {
     var record = EscrowRecord()
-    record.uses = [EscrowUse(means: .escrowKey, time: 1), EscrowUse(means: .clearing, time: 2)]
+    record.uses = [
+      EscrowUse(means: .escrowKey, time: 1), EscrowUse(means: .clearing, time: 2),
+      EscrowUse(means: .cleared, time: 3),
+    ]
+    try record.renew(for: keybag, keybag.encoded(), master: master, context: [1, 2, 3], vault: id)
+    record.exchange?.taken = [[UInt8](repeating: 6, count: 32)]
     try record.renew(for: keybag, keybag.encoded(), master: master, context: [1, 2, 3], vault: id)
     record.exchange?.taken = [[UInt8](repeating: 7, count: 32)]
     record.exchange?.pending = .init(

@@ -28,7 +28,7 @@ import Testing
     let vault = try fixture.recover(.clearingCode(code))
     #expect(!vault.isReadOnly)
     #expect(try vault.contents(of: VaultPath("kept")) == [1, 2, 3])
-    #expect(try vault.unrecordedEscrowUses().map(\.means) == [.clearing])
+    #expect(try vault.unrecordedEscrowUses().map(\.means) == [.cleared, .clearing])
     try vault.forgetEscrowUses(vault.unrecordedEscrowUses())
     #expect(try vault.unrecordedEscrowUses() == [])
     let next = try #require(try vault.escrowOffer())
@@ -104,7 +104,8 @@ import Testing
     try require(code)
     fixture.time.advance(1)
     #expect(throws: VaultError.clearing(.over)) { try require(code) }
-    #expect(throws: VaultError.clearing(.over)) { try fixture.recover(.clearingCode(code)) }
+    // It is erased when that is seen.
+    #expect(throws: VaultError.clearing(.nothingPending)) { try fixture.recover(.clearingCode(code)) }
     #expect(throws: VaultError.clearing(.taken)) { try fixture.take(clearing, from: company, Self.context) }
     // Another one for the same device is another code; after a restart the civil clock counts.
     let (second, secondCode) = try offer.clearing(with: company, now: fixture.time.now().seconds)
@@ -113,12 +114,19 @@ import Testing
     #expect(throws: VaultError.clearing(.wrongCode)) { try require(code) }
     try require(secondCode)
     let now = fixture.time.now().seconds
-    for far in [-1, 3600] as [Int64] {
+    for far in [-1, 3600, 3599] as [Int64] {
+      fixture.time.setWall(now)
+      let (clearing, code) = try offer.clearing(with: company, now: now)
+      try fixture.take(clearing, from: company, Self.context)
+      fixture.time.reboot()
       fixture.time.setWall(now + far)
-      #expect(throws: VaultError.clearing(.over)) { try require(secondCode) }
+      if far == 3599 {
+        try fixture.recover(.clearingCode(code)).close()
+      } else {
+        #expect(throws: VaultError.clearing(.over)) { try require(code) }
+        #expect(throws: VaultError.clearing(.nothingPending)) { try require(code) }
+      }
     }
-    fixture.time.setWall(now + 3599)
-    try fixture.recover(.clearingCode(secondCode)).close()
     let next = try #require(try fixture.offer(new))
     for _ in 0..<EscrowRecord.takenLimit {
       try fixture.take(
@@ -130,14 +138,15 @@ import Testing
     }
   }
 
-  @Test func `a new passcode, another key, none, and a wipe end what was cleared`() throws {
-    for end in ["passcode", "other", "none", "wipe"] {
+  @Test func `the old passcode, a new one, another key, none, and a wipe end what was cleared`() throws {
+    for end in ["old", "passcode", "other", "none", "wipe"] {
       let fixture = try PasscodeFixture()
       let offer = try fixture.sealed(to: company, Self.context)
       let (clearing, code) = try offer.clearing(with: company, now: fixture.time.now().seconds)
       try fixture.take(clearing, from: company, Self.context)
       let late = try offer.clearing(with: company, now: fixture.time.now().seconds).clearing
       switch end {
+      case "old": try fixture.withAccess(old) { vault, access in try vault.endClearing(with: access) }
       case "passcode": try fixture.change()
       case "other": _ = try fixture.sealed(to: HybridKey(), Self.context)
       case "none":
@@ -259,7 +268,7 @@ import Testing
       // And its use is known.
       try write(place("disk"))
       let vault = try fixture.open(byNew == nil ? new : old, on: place("disk"))
-      if byNew == nil { #expect(try vault.unrecordedEscrowUses().map(\.means) == [.clearing], "\(text)") }
+      if byNew == nil { #expect(try vault.unrecordedEscrowUses().map(\.means) == [.cleared, .clearing], "\(text)") }
       try vault.close()
       outcomes[byNew == nil ? "new" : "old", default: 0] += 1
     }

@@ -29,6 +29,8 @@ enum DecisionWords {
       ("Opened with the escrow key", "Somebody had the private key at the device, and set a new passcode.")
     case .passcodeCleared: ("Passcode cleared", "For an hour, whoever has the code may set a new one.")
     case .clearingUsed: ("New passcode set with the code", "The clearing is used up.")
+    case .escrowRecordMissing:
+      ("Its record of escrow was gone", "Uses of your escrow key before this may be missing here.")
     }
   }
 
