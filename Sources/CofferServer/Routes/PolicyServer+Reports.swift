@@ -40,7 +40,8 @@ extension PolicyServer {
     let completeThrough: Int64
   }
 
-  private static let maximumDecisions: Int64 = 100_000
+  /// The highest number that is taken of a device; what it decided after that stays with it.
+  static let maximumDecisions: Int64 = 100_000
 
   /// Takes decisions in any order and more than once. One that came before stays as it came.
   @Sendable func takeDecisions(_ call: Call, _ device: Device) async throws -> Response {

@@ -2,7 +2,9 @@ internal import Hummingbird
 
 extension ResponseBody {
   /// A body that is written after its request was answered, and waits for the store as that did.
-  static func later(_ write: @escaping @Sendable @concurrent (inout any ResponseBodyWriter) async throws -> Void) -> ResponseBody {
+  static func later(
+    _ write: @escaping @Sendable @concurrent (inout any ResponseBodyWriter) async throws -> Void
+  ) -> ResponseBody {
     var asker = StoreLine.asker
     asker.bytes = 0
     return ResponseBody { [asker] writer in

@@ -124,6 +124,12 @@ extension Console {
   }
 
   private func completeness(_ found: Found) -> HTML {
+    if found.newest >= PolicyServer.maximumDecisions {
+      return Tag.p(.class("caution")) {
+        "The server takes no more than \(PolicyServer.maximumDecisions) decisions of a device: what this one did after number "
+          + "\(found.newest) is not here, uses of the escrow key included. Let it join anew, and ask why there are so many."
+      }
+    }
     if found.gaps.isEmpty {
       return Tag.p {
         Tag.span(.class("badge approved")) { "Complete" }

@@ -149,8 +149,9 @@ extension Console {
           } else {
             Tag.a(.href("/console/devices/\(id)/decisions")) { "See what it decided" }
             ", up to number \(shown.decided) "
-            Tag.span(.class("badge \(shown.hasGaps ? "requested" : "approved")")) {
-              shown.hasGaps ? "Some are missing" : "Complete"
+            let isFull = shown.decided >= PolicyServer.maximumDecisions
+            Tag.span(.class("badge \(shown.hasGaps || isFull ? "requested" : "approved")")) {
+              isFull ? "No more are taken" : shown.hasGaps ? "Some are missing" : "Complete"
             }
           }
         }
