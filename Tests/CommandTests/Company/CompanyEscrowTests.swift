@@ -110,11 +110,22 @@ import Testing
     try desk.refused(77, "passcode is wrong", running: ["ls"])
     try desk.write("passcode", "a new passcode\n")
     try desk.done("ls")
+    let audit = try desk.done("audit").output
+    #expect(audit.contains("company  passcodeCleared") && audit.contains("owner  clearingUsed"), "\(audit)")
     try company.recover(made, "--clearing-file", "clearing", code: 77, says: "not made for this device")
     // For a whole different vault it is nothing.
     try desk.done("init", "--no-recovery-key", "--vault", "other")
     try company.recover(
       made, "--clearing-file", "clearing", "--vault", "other", code: 77, says: "no clearing key")
+  }
+
+  @Test func `a change of the passcode that seals the vault to the company says so`() async throws {
+    let company = try await CompanyDesk()
+    let fingerprint = try await company.askForEscrow()
+    try company.desk.write("new", "a new passcode\n")
+    let changed = try company.desk.run(
+      "coffer", ["passcode", "--passcode-file", "passcode", "--new-passcode-file", "new"])
+    #expect(changed.code == 0 && changed.errors.contains(fingerprint), "\(changed.errors)")
   }
 
   @Test func `a record that was changed on its way gets no clearing`() async throws {
