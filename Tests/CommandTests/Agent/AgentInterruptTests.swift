@@ -69,6 +69,8 @@ import Testing
     let list = try desk.start("coffer", ["ls", "/many"])
     #expect(list.byte() != nil)
     list.signal(SIGINT)
+    // Nobody reads, so that the listing cannot come to its end before the signal does.
+    list.waitUnread()
     let outcome = list.wait()
     #expect(outcome.code == 128 + SIGINT)
     try desk.served("rm", "-r", "/many")

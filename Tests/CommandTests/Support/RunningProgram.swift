@@ -82,6 +82,9 @@ final class RunningProgram {
 
   func signal(_ number: Int32) { kill(processID, number) }
 
+  /// Waits until the program has ended, and reads nothing of what it writes meanwhile.
+  func waitUnread() { _ = life.isReadable(within: Self.patience) }
+
   /// Waits until the program has ended. Its input ends now, unless `leavingInputOpen`.
   func wait(leavingInputOpen: Bool = false) -> Outcome {
     if !leavingInputOpen { endInput() }
