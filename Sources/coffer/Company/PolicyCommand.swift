@@ -41,6 +41,8 @@ struct PolicyRefreshCommand: AsyncParsableCommand {
     let enrolment = try await PolicyClient().refresh(held, deviceKey: container.deviceKey())
     try container.update(enrolment)
     Session.present.mounts?.recheckTelling()
+    // Orders, and what the company is to know, are the link's.
+    Session.present.held?.link.wake()
     try options.giveBack(container)
     try PolicyDescription(enrolment).show(json: options.json)
   }

@@ -83,6 +83,27 @@ import Testing
     try desk.served("agent", "stop")
   }
 
+  @Test func `a refresh hands in what the company is to know`() async throws {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    try desk.done("put", "passcode", "/file.txt")
+    let watch = try company.linkedAgent()
+    try watch.until("confirmed")
+    try desk.unserved(77, "saveCopy", "get", "/file.txt", "out")
+    try desk.served("policy", "refresh")
+    // The link has worked once more, though nothing came from the company.
+    try watch.until("confirmed")
+    var items: [Any] = []
+    while items.isEmpty {
+      let answer = try await company.server.request("GET", "/v1/devices/\(company.device)/decisions")
+      items = answer.object["items"] as? [Any] ?? []
+      await Task.yield()
+    }
+    #expect(items.count == 1)
+    #expect(watch.end().code == 130)
+    try desk.served("agent", "stop")
+  }
+
   @Test func `groups that the company gives a device decide, and stop deciding`() async throws {
     let company = try await CompanyDesk(ownerActions: ["import", "saveCopy"])
     let desk = company.desk
