@@ -13,6 +13,7 @@ public final class Container: Sendable {
   let vault: Vault
   let gate: Gate
   let detector: ContentTypeDetector
+  let views = ViewCount()
   /// What the company's escrow key became at an unlock, until somebody asks.
   let escrowChange = Mutex<EscrowChange?>(nil)
 

@@ -51,9 +51,12 @@ final class FuseSession: Sendable {
   }
 
   /// Answers requests until the mount ends.
-  func serve() {
+  ///
+  /// - Parameter keepsAwake: processors shall not halt while many requests come.
+  func serve(keepsAwake: Bool) {
     guard let session = condition.withLock({ pointer }) else { return }
-    RequestLoop(session).run(threadCount: max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2))
+    let threadCount = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2)
+    RequestLoop(session, keepsAwake: keepsAwake).run(threadCount: threadCount)
   }
 
   func destroy() {

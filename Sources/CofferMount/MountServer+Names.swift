@@ -57,15 +57,13 @@ extension MountServer {
     }
     operations.unlink = { request, folder, name in
       Request.answer(request) { request, server in
-        server.willRemove(Array(name!), in: folder)
-        try server.view.unlink(Array(name!), in: server.number(folder))
+        try server.view.unlink(Array(name!), in: server.number(folder)) { server.removed.note($0) }
         request.done()
       }
     }
     operations.rmdir = { request, folder, name in
       Request.answer(request) { request, server in
-        server.willRemove(Array(name!), in: folder)
-        try server.view.removeFolder(Array(name!), in: server.number(folder))
+        try server.view.removeFolder(Array(name!), in: server.number(folder)) { server.removed.note($0) }
         request.done()
       }
     }
@@ -78,7 +76,7 @@ extension MountServer {
         case UInt32(RENAME_EXCHANGE): mode = .exchange
         default: return request.fail(EINVAL)
         }
-        if mode == .replace { server.willRemove(Array(newName!), in: newFolder, isReplaced: true) }
+        if mode == .replace { server.willReplace(Array(newName!), in: newFolder) }
         try server.view.rename(
           Array(name!), in: server.number(folder), to: Array(newName!), in: server.number(newFolder), mode: mode)
         request.done()
@@ -88,9 +86,9 @@ extension MountServer {
 
   /// What has the name may be about to lose its last one. A program that has just found a file which is replaced shall find
   /// it, and not that it was there once.
-  private func willRemove(_ name: [UInt8], in folder: fuse_ino_t, isReplaced: Bool = false) {
+  private func willReplace(_ name: [UInt8], in folder: fuse_ino_t) {
     guard let found = try? view.lookup(name, in: number(folder)), found.kind == .directory || found.linkCount <= 1
     else { return }
-    removed.keep(found, isReplaced && found.kind == .file ? try? view.open(found.number, .reading) : nil)
+    removed.keep(found, found.kind == .file ? try? view.open(found.number, .reading) : nil)
   }
 }

@@ -35,14 +35,15 @@ public final class MountServer: Sendable {
   ///
   /// - Parameters:
   ///   - place: an empty folder, as a canonical path.
-  ///   - allowsOthers: other users see the mount as well, as far as permissions let them.
+  ///   - settings: what the mount allows.
   ///   - didEnd: called on a thread of the mount's when it has ended, whoever ended it.
   /// Throws ``MountError``.
   public static func mount(
-    _ view: ContainerView, at place: String, allowsOthers: Bool, didEnd: @escaping @Sendable (MountServer) -> Void
+    _ view: ContainerView, at place: String, _ settings: MountSettings,
+    didEnd: @escaping @Sendable (MountServer) -> Void
   ) throws(MountError) -> MountServer {
     let server = MountServer(view, place, didEnd)
-    try server.start(allowsOthers: allowsOthers)
+    try server.start(settings)
     return server
   }
 
@@ -52,12 +53,12 @@ public final class MountServer: Sendable {
     self.didEnd = didEnd
   }
 
-  private func start(allowsOthers: Bool) throws(MountError) {
+  private func start(_ settings: MountSettings) throws(MountError) {
     // Nothing that is stored in a vault shall get privileges by being mounted.
-    var settings = "fsname=coffer,subtype=coffer,default_permissions,nosuid,nodev"
-    if view.isReadOnly { settings += ",ro" }
-    if allowsOthers { settings += ",allow_other" }
-    try session.make(["coffer", "-o", settings], Self.operations, for: self)
+    var options = "fsname=coffer,subtype=coffer,default_permissions,nosuid,nodev"
+    if view.isReadOnly { options += ",ro" }
+    if settings.allowsOthers { options += ",allow_other" }
+    try session.make(["coffer", "-o", options], Self.operations, for: self)
     try session.mount(at: place)
     let changes = ChangeQueue { [session] change in session.tell(change) }
     observations.withLock { observations in
@@ -72,7 +73,7 @@ public final class MountServer: Sendable {
     }
     // The threads keep the server until the mount has ended.
     let thread = Thread { [self] in
-      session.serve()
+      session.serve(keepsAwake: !settings.savesPower)
       changes.end()
       finish()
     }

@@ -13,6 +13,11 @@ final class RemovedNodes: Sendable {
 
   private let known = Mutex<[InodeNumber: Node]>([:])
 
+  /// As `keep`, for what nobody is about to open. Uses nothing but memory.
+  func note(_ attributes: FileAttributes) {
+    known.withLock { $0[attributes.number] = Node(attributes: attributes, file: $0[attributes.number]?.file) }
+  }
+
   /// Called before the name goes, so that nobody asks between; it means nothing where it stays.
   func keep(_ attributes: FileAttributes, _ file: ViewFile?) {
     let former = known.withLock { $0.updateValue(Node(attributes: attributes, file: file), forKey: attributes.number) }

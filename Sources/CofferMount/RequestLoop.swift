@@ -7,16 +7,19 @@ internal import Synchronization
 ///
 /// To wake a thread costs as much as to answer a small request. So one thread alone waits for requests, and it answers the
 /// small ones itself. It wakes another before a large one, and where requests keep waiting. Before it sleeps it looks for the
-/// next request for a while, for a program that walks a tree asks again within microseconds.
+/// next request for a while, for a program that walks a tree asks again within microseconds, as long as that finds any.
 ///
 /// An answer may have to wait, perhaps for what another request brings. So while requests come, a thread that takes none
 /// looks from time to time whether they are still taken, and wakes another where they are not.
 final class RequestLoop: @unchecked Sendable {
   private let session: OpaquePointer
+  private let keepsAwake: Bool
   private let descriptor: CInt
   /// A thread waits for the next request.
   private let isWaiting = Atomic(false)
   private let takenCount = Atomic(0)
+  /// Of the thread that waits.
+  private nonisolated(unsafe) var looking = Looking()
   /// How long the last sync took, in nanoseconds.
   private let syncTime = Atomic<UInt64>(0)
 
@@ -41,10 +44,17 @@ final class RequestLoop: @unchecked Sendable {
   private static let longTime: UInt64 = 500_000
   /// How often to look whether requests are taken, in seconds.
   private static let watchingTime = 0.002
+  /// So many requests between two looks are worth processors that stay awake, which they do for a while after, in
+  /// nanoseconds.
+  private static let awakeCount = 8
+  private static let awakeTime: UInt64 = 50_000_000
 
-  /// - Parameter session: of the library, mounted. It must outlive the loop.
-  init(_ session: OpaquePointer) {
+  /// - Parameters:
+  ///   - session: of the library, mounted. It must outlive the loop.
+  ///   - keepsAwake: while many requests come, processors that are idle shall not halt.
+  init(_ session: OpaquePointer, keepsAwake: Bool) {
     self.session = session
+    self.keepsAwake = keepsAwake
     descriptor = fuse_session_fd(session)
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
@@ -71,11 +81,11 @@ final class RequestLoop: @unchecked Sendable {
     var request = fuse_buf()
     defer { free(request.mem) }
     var backlog = 0
-    while take(&request) {
+    while let taken = take(&request) {
       takenCount.wrappingAdd(1, ordering: .relaxed)
       let kind = kind(of: request)
       // One that waits is often the other half of what a single program does, as a number that the kernel forgets is.
-      backlog = kind == .small && isReady(waiting: 0) ? backlog + 1 : 0
+      backlog = kind == .small && taken == .itWaited ? backlog + 1 : 0
       let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
       if kind == .large || isSlow || backlog >= Self.backlogLimit {
         backlog = 0
@@ -92,21 +102,32 @@ final class RequestLoop: @unchecked Sendable {
     watch.withLock { watch.broadcast() }
   }
 
-  /// Waits for a request; `false` when the mount has ended.
-  private func take(_ request: inout fuse_buf) -> Bool {
+  private enum Taken { case itWaited, weWaited }
+
+  /// Waits for a request; nil when the mount has ended.
+  private func take(_ request: inout fuse_buf) -> Taken? {
+    if let isTaken = takeNow(&request) { return isTaken ? .itWaited : nil }
     while true {
-      if let isTaken = takeNow(&request) { return isTaken }
       guard !isWaiting.exchange(true, ordering: .acquiringAndReleasing) else {
-        guard idle() else { return false }
+        guard idle() else { return nil }
+        if let isTaken = takeNow(&request) { return isTaken ? .weWaited : nil }
         continue
       }
       defer { isWaiting.store(false, ordering: .releasing) }
-      let end = Self.now + Self.lookingTime
-      while Self.now < end { if let isTaken = takeNow(&request) { return isTaken } }
+      if looking.isWorthwhile {
+        let end = Self.now + Self.lookingTime
+        while Self.now < end {
+          guard let isTaken = takeNow(&request) else { continue }
+          looking.didFind()
+          return isTaken ? .weWaited : nil
+        }
+        looking.didMiss()
+      }
       isBusy.store(false, ordering: .releasing)
-      _ = isReady(waiting: -1)
+      sleepUntilReady()
       isBusy.store(true, ordering: .releasing)
       watch.withLock { if !isWatching { watch.signal() } }
+      if let isTaken = takeNow(&request) { return isTaken ? .weWaited : nil }
     }
   }
 
@@ -118,10 +139,9 @@ final class RequestLoop: @unchecked Sendable {
     return false
   }
 
-  /// - Parameter time: in milliseconds; -1 is for ever.
-  private func isReady(waiting time: CInt) -> Bool {
+  private func sleepUntilReady() {
     var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    return Glibc.poll(&poll, 1, time) > 0
+    Glibc.poll(&poll, 1, -1)
   }
 
   /// Wakes an idle thread, if there is one.
@@ -146,18 +166,40 @@ final class RequestLoop: @unchecked Sendable {
   }
 
   private func watchRequests() {
+    var processors = AwakeProcessors(isWanted: keepsAwake)
+    defer { processors.release() }
+    /// Until when processors stay awake, by `now`.
+    var end: UInt64 = 0
+    while !condition.withLock({ hasEnded }) {
+      let before = takenCount.load(ordering: .relaxed)
+      let isBusy = waitWhileWatching(processors.areKept ? end : nil)
+      let taken = takenCount.load(ordering: .relaxed) - before
+      if isBusy, taken == 0, !isWaiting.load(ordering: .acquiring) { call() }
+      if isBusy, taken >= Self.awakeCount {
+        end = Self.now + Self.awakeTime
+        processors.keep()
+      } else if Self.now >= end {
+        processors.release()
+      }
+    }
+  }
+
+  /// Waits for the time between two looks while requests come, and else until they do again or until `end`. Whether they
+  /// came when it began.
+  private func waitWhileWatching(_ end: UInt64?) -> Bool {
     watch.lock()
     defer { watch.unlock() }
-    while !condition.withLock({ hasEnded }) {
-      isWatching = isBusy.load(ordering: .acquiring)
-      guard isWatching else {
-        watch.wait()
-        continue
-      }
-      let before = takenCount.load(ordering: .relaxed)
+    if condition.withLock({ hasEnded }) { return false }
+    isWatching = isBusy.load(ordering: .acquiring)
+    let now = Self.now
+    if isWatching {
       _ = watch.wait(until: Date(timeIntervalSinceNow: Self.watchingTime))
-      if takenCount.load(ordering: .relaxed) == before, !isWaiting.load(ordering: .acquiring) { call() }
+    } else if let end {
+      if end > now { _ = watch.wait(until: Date(timeIntervalSinceNow: Double(end - now) / 1e9)) }
+    } else {
+      watch.wait()
     }
+    return isWatching
   }
 
   /// Nanoseconds of a clock that nobody sets.
@@ -165,6 +207,31 @@ final class RequestLoop: @unchecked Sendable {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+
+  /// Whether to look for the next request before sleeping, judged by how it went. A program that computes for longer between
+  /// two requests gains nothing by it, and one that shares this thread's processor loses: it cannot run, and so cannot ask,
+  /// until this thread sleeps.
+  private struct Looking {
+    private var misses = 0
+    private var passes = 0
+
+    private static let missLimit = 3
+    /// So many times nobody looks before it is tried again.
+    private static let passLimit = 32
+
+    var isWorthwhile: Bool {
+      mutating get {
+        if misses < Self.missLimit { return true }
+        passes += 1
+        if passes < Self.passLimit { return false }
+        passes = 0
+        return true
+      }
+    }
+
+    mutating func didFind() { misses = 0 }
+    mutating func didMiss() { misses += 1 }
   }
 
   private enum Kind { case small, large, sync }

@@ -27,13 +27,18 @@ public final class ContainerView: Sendable {
     self.container = container
     self.root = root
     self.isReadOnly = isReadOnly || container.isReadOnly
+    container.views.didBegin(container.vault)
   }
+
+  deinit { end() }
 
   /// Rises with what the client does: tells an agent that somebody is at work.
   public var uses: Int { useCount.load(ordering: .relaxed) }
 
   /// Nothing passes any more, through open files either.
-  public func end() { ended.store(true, ordering: .sequentiallyConsistent) }
+  public func end() {
+    if !ended.exchange(true, ordering: .sequentiallyConsistent) { container.views.didEnd(container.vault) }
+  }
 
   /// **The choke point.** Throws `ended`, and `readOnly` for a change where only reading is allowed.
   func permit(_ access: Access, _ number: InodeNumber) throws(ViewError) {

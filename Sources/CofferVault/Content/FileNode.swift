@@ -92,6 +92,8 @@ final class FileNode: Sendable {
     revision = inode.revision
     slots = SlotAllocator(SlotUse(reach: 0, used: 0))
     switch inode.content {
+    // The record, which is authenticated, says all that there is to an empty file.
+    case .inline where inode.byteCount == 0: plain = PlainBytes()
     case .inline(let sealed):
       guard let bytes = try? cipher.openInline(sealed), bytes.count == Int(inode.byteCount) else {
         throw VaultError.damaged(what: "a file's content")
@@ -111,9 +113,9 @@ final class FileNode: Sendable {
 
   // MARK: Attributes
 
-  /// An inode's attributes with what has not joined.
-  func attributes(over inode: Inode) -> FileAttributes {
-    var attributes = FileAttributes(inode)
+  /// A record's attributes with what has not joined.
+  func attributes(over stored: FileAttributes) -> FileAttributes {
+    var attributes = stored
     overlay.withLock { overlay in
       attributes.byteCount = overlay.byteCount
       attributes.storedByteCount = overlay.storedByteCount

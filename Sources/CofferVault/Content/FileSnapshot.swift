@@ -72,7 +72,7 @@ extension Vault {
       let inode = try find(session)
       // Used before the index's lock is let go, so that no removal comes between.
       let node = try self.node(of: inode)
-      return (node, node.attributes(over: inode))
+      return (node, node.attributes(over: FileAttributes(inode)))
     }
     return try VaultError.catching { try FileSnapshot(node, in: self, attributes: attributes) }
   }

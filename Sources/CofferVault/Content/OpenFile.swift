@@ -38,7 +38,7 @@ public final class OpenFile: Sendable {
     get throws(VaultError) {
       try begin(.reading)
       defer { end() }
-      return try vault.look { session in self.node.attributes(over: try session.inode(self.node.number)) }
+      return try vault.look { session in try vault.attributes(of: self.node.number, session) }
     }
   }
 
@@ -264,7 +264,7 @@ extension Vault {
       var inode = named
       inode.linkCount = 0
       try session.store(inode)
-      try session.addPending(PendingRemoval(inode))
+      try session.addPending(PendingRemoval(ListedNode(inode)))
       session.afterOperation { self.files.didMake(withoutName: inode.number) }
       return (FileAttributes(inode), try self.node(of: named, cipher))
     }

@@ -48,17 +48,24 @@ extension Vault {
   ///
   /// What is in use stays until its last user is done, and what has many rows goes in portions: the mark says so to the
   /// next opening.
-  func discard(_ inode: Inode, in session: IndexSession) throws {
-    let removal = PendingRemoval(inode)
-    guard inode.kind == .file else { return try session.removeInode(inode.number, removal) }
-    if !files.isInUse(inode.number), !inode.hasManyPages {
-      _ = try session.removePages(of: inode.number, inode, from: 0)
-      session.afterOperation { self.files.didUnlink(inode.number, isRemoved: true) }
-      return try session.removeInode(inode.number, removal)
+  func discard(_ node: ListedNode, in session: IndexSession) throws {
+    let number = node.number
+    guard node.attributes.kind == .file else { return try session.removeInode(node) }
+    if mayDiscardAtOnce(node) {
+      _ = try session.removePages(of: number, node, from: 0)
+      session.afterOperation { self.files.didUnlink(number, isRemoved: true) }
+      return try session.removeInode(node)
     }
-    try session.addPending(removal)
-    session.afterOperation { self.files.didUnlink(inode.number, isRemoved: false) }
+    try session.addPending(PendingRemoval(node))
+    session.afterOperation { self.files.didUnlink(number, isRemoved: false) }
   }
+
+  /// Nobody uses the file, and it has few rows: the operation that takes its last name can remove it.
+  func mayDiscardAtOnce(_ node: ListedNode) -> Bool {
+    !files.isInUse(node.number) && node.pageCount <= Self.pagesRemovedAtOnce
+  }
+
+  private static let pagesRemovedAtOnce = 16
 
   /// Removes what waits for its removal, in operations of bounded size. Where one fails, the mark in the index stays and
   /// the next opening goes on.
@@ -75,12 +82,11 @@ extension Vault {
     while let start = position {
       position = try perform { session in
         let marked = try session.pendingRemoval(number)
-        let inode = try session.inodeIfPresent(number)
-        if marked == nil { return nil }
-        if let next = try session.removePages(of: number, inode, from: start) { return next }
-        // A handle may have given the file its object after the mark was set.
-        try session.removeInode(
-          number, inode.map { PendingRemoval($0) } ?? marked ?? PendingRemoval(inode: number, object: nil))
+        let node = try session.nodeIfPresent(number)
+        guard let marked else { return nil }
+        if let next = try session.removePages(of: number, node, from: start) { return next }
+        // A handle may have given the file its object after the mark was set: the record's word comes first.
+        if let node { try session.removeInode(node) } else { try session.removeObject(marked) }
         return nil
       }
     }
@@ -110,19 +116,7 @@ extension Vault {
 }
 
 extension PendingRemoval {
-  init(_ inode: Inode) {
-    var object: ObjectReference?
-    if case .object(let reference, _) = inode.content { object = reference }
-    self.init(inode: inode.number, object: object)
-  }
-}
-
-extension Inode {
-  /// More than a few: removing them is not for the operation that unlinks.
-  fileprivate var hasManyPages: Bool {
-    guard case .object(let object, _) = content else { return false }
-    return MapPage.pageCount(blockCount: object.blockCount(of: byteCount)) > 16
-  }
+  init(_ node: ListedNode) { self.init(inode: node.number, object: node.object) }
 }
 
 extension FileNode {
@@ -157,11 +151,14 @@ extension IndexSession {
   }
 
   /// Removes an inode's record. Its object goes after the commit, and then the mark.
-  func removeInode(_ number: InodeNumber, _ removal: PendingRemoval) throws {
-    if let inode = try inodeIfPresent(number) {
-      if inode.attributeCount > 0 { try removeExtendedAttributes(of: number) }
-      try remove(.inode, rowKeys.inode(number))
-    }
+  func removeInode(_ node: ListedNode) throws {
+    if node.attributeCount > 0 { try removeExtendedAttributes(of: node.number) }
+    try remove(.inode, rowKeys.inode(node.number))
+    try removeObject(PendingRemoval(node))
+  }
+
+  /// Marks an object, if there is one, to go after the commit, and then the mark; else takes the mark away.
+  func removeObject(_ removal: PendingRemoval) throws {
     if removal.object == nil {
       try removePending(removal.mark)
     } else {
@@ -177,12 +174,12 @@ extension IndexSession {
   ///
   /// Without a record, as an import leaves it that a crash ended, there is no size to go by: its blocks lie side by side,
   /// so the first directory without a row ends them.
-  func removePages(of number: InodeNumber, _ inode: Inode?, from start: UInt64) throws -> UInt64? {
+  func removePages(of number: InodeNumber, _ node: ListedNode?, from start: UInt64) throws -> UInt64? {
     var end: UInt64?
     var pages = UInt64.max
-    if let inode {
-      guard case .object(let object, _) = inode.content else { return nil }
-      pages = MapPage.pageCount(blockCount: object.blockCount(of: inode.byteCount))
+    if let node {
+      if node.object == nil { return nil }
+      pages = node.pageCount
       end = (pages + MapDirectory.pagesPerGroup - 1) / MapDirectory.pagesPerGroup
     }
     let perDirectory = MapDirectory.groupsPerDirectory

@@ -2,7 +2,8 @@ internal import CofferCrypto
 internal import CofferFiles
 internal import CofferSystem
 
-/// The sealed root: what every commit writes last. Through the tags of the bucket pages it authenticates every row.
+/// The sealed root: what every commit writes last. Through the buckets that it holds, and the tags of the pages that hold the
+/// others, it authenticates every row.
 struct RootRecord: Equatable, Sendable {
   /// Rises by one with every commit.
   var generation: UInt64
@@ -13,15 +14,20 @@ struct RootRecord: Equatable, Sendable {
   var nextObject: UInt64
   /// The salt of the next opening that writes.
   var nextSalt: UInt32
-  /// The GCM tags of the bucket pages, as each was last sealed, one behind the other; zeros where none of a page's buckets
-  /// ever had a row.
+  /// The GCM tags of the bucket pages, as each was last sealed, one behind the other; zeros where a page never was. What the
+  /// root does not hold of its buckets has no row.
   private var pageTags: [UInt8]
+  /// Buckets that have changed since their pages were sealed, by number: so that a small commit seals no page.
+  private(set) var buckets: [Int: Bucket] = [:]
 
+  /// Buckets that a root holds at most.
+  static let bucketLimit = 32
+  private static let heldByteCount = 2 + Bucket.byteCount
   static let branchByteCount = 16
   private static let noPage = [UInt8](repeating: 0, count: Sealing.tagByteCount)
   static let pageCount = VaultFormat.bucketCount / VaultFormat.bucketsPerPage
 
-  /// The tag of a bucket page; nil where none of its buckets ever had a row.
+  /// The tag of a bucket page; nil where it was never sealed.
   func pageTag(_ page: Int) -> [UInt8]? {
     let tag = pageTags[Self.place(of: page)]
     return tag.elementsEqual(Self.noPage) ? nil : Array(tag)
@@ -33,18 +39,31 @@ struct RootRecord: Equatable, Sendable {
 
   mutating func takePageTags(of other: RootRecord) { pageTags = other.pageTags }
 
+  /// - Parameter buckets: at most ``bucketLimit``.
+  mutating func hold(_ buckets: [Int: Bucket]) {
+    precondition(buckets.count <= Self.bucketLimit)
+    self.buckets = buckets
+  }
+
   private static func place(of page: Int) -> Range<Int> {
     page * Sealing.tagByteCount..<(page + 1) * Sealing.tagByteCount
   }
 
   func encoded() -> [UInt8] {
-    var writer = ByteWriter(capacity: 64 + pageTags.count)
+    var writer = ByteWriter(capacity: 64 + pageTags.count + Self.bucketLimit * Self.heldByteCount)
     writer.write(generation)
     writer.write(fixed: branch)
     writer.write(nextInode)
     writer.write(nextObject)
     writer.write(nextSalt)
     writer.write(fixed: pageTags)
+    writer.write(UInt8(buckets.count))
+    for (number, bucket) in buckets.sorted(by: { $0.key < $1.key }) {
+      writer.write(UInt16(number))
+      bucket.encode(to: &writer)
+    }
+    // So that its length neither tells how many there are nor keeps SQLite from writing it where it lies.
+    writer.write(fixed: [UInt8](repeating: 0, count: (Self.bucketLimit - buckets.count) * Self.heldByteCount))
     return writer.bytes
   }
 
@@ -56,6 +75,17 @@ struct RootRecord: Equatable, Sendable {
     nextObject = try reader.read()
     nextSalt = try reader.read()
     pageTags = try reader.read(fixed: Self.pageCount * Sealing.tagByteCount)
+    let count = try reader.read(UInt8.self)
+    guard count <= Self.bucketLimit else { throw MalformedBytes() }
+    var last = -1
+    for _ in 0..<count {
+      let number = Int(try reader.read(UInt16.self))
+      guard number > last, number < VaultFormat.bucketCount else { throw MalformedBytes() }
+      buckets[number] = try Bucket(from: &reader)
+      last = number
+    }
+    let rest = try reader.read(fixed: (Self.bucketLimit - buckets.count) * Self.heldByteCount)
+    guard rest.allSatisfy({ $0 == 0 }) else { throw MalformedBytes() }
     try reader.finish()
   }
 

@@ -25,24 +25,28 @@ struct Bucket: Equatable, Sendable {
 
   static func encode(_ page: some Sequence<Bucket>) -> [UInt8] {
     var writer = ByteWriter(capacity: VaultFormat.bucketsPerPage * 40)
-    for bucket in page {
-      for lane in 0..<4 { writer.write(bucket.sum[lane]) }
-      writer.write(bucket.count)
-    }
+    for bucket in page { bucket.encode(to: &writer) }
     return writer.bytes
+  }
+
+  func encode(to writer: inout ByteWriter) {
+    for lane in 0..<4 { writer.write(sum[lane]) }
+    writer.write(count)
   }
 
   static func decodePage(_ bytes: [UInt8]) throws -> [Bucket] {
     var reader = ByteReader(bytes)
     var page: [Bucket] = []
-    for _ in 0..<VaultFormat.bucketsPerPage {
-      var bucket = Bucket()
-      for lane in 0..<4 { bucket.sum[lane] = try reader.read() }
-      bucket.count = try reader.read()
-      page.append(bucket)
-    }
+    for _ in 0..<VaultFormat.bucketsPerPage { page.append(try Bucket(from: &reader)) }
     try reader.finish()
     return page
+  }
+}
+
+extension Bucket {
+  init(from reader: inout ByteReader) throws(MalformedBytes) {
+    for lane in 0..<4 { sum[lane] = try reader.read() }
+    count = try reader.read()
   }
 }
 

@@ -3,7 +3,7 @@
 /// Two generations: when the young one is full it becomes the old one, and what was not used since is dropped.
 struct GenerationCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   /// Cost of a generation.
-  private let limit: Int
+  var limit: Int
   private var young: [Key: (value: Value, cost: Int)] = [:]
   private var old: [Key: (value: Value, cost: Int)] = [:]
   private var cost = 0

@@ -55,6 +55,28 @@ final class Index: Sendable {
     return try body(session)
   }
 
+  /// Takes more memory, for who lists folders and opens files again and again; see ``IndexSession/remember(_:)``.
+  func remember(_ count: Int?) {
+    lock.lock()
+    defer { lock.unlock() }
+    session.remember(count)
+    // Where these fail, reading is slower, or memory stays, and nothing else.
+    if count != nil {
+      try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -8192") }
+    } else {
+      try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -2048") }
+      try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
+    }
+  }
+
+  /// Reads everything anew from here on, whatever is in memory: for who wants to know what is stored.
+  func forgetOpened() {
+    lock.lock()
+    defer { lock.unlock() }
+    session.forgetOpened()
+    try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
+  }
+
   /// Makes everything since the last commit durable; nil where nothing changed. A thread that waited while another
   /// committed finds nothing left to do: so commits at the same time become one.
   ///

@@ -14,8 +14,11 @@ final class IndexSession {
   var root: RootRecord
 
   private let stored: StoredRows
-  /// Opened records that equal what is stored: about a MiB to two.
-  private var cache = GenerationCache<RowID, Record>(limit: 1 << 20)
+  /// Opened records that equal what is stored: about a MiB to two, and for a mount four to eight.
+  private var cache = GenerationCache<RowID, Record>(limit: cacheLimit)
+  private static let cacheLimit = 1 << 20
+  /// Names, and what they stand for, as they are stored: for whoever lists folders again, or removes what is in them.
+  private var listed = ListedRows()
   /// What changed since the last commit.
   private var buffer: [RowID: BufferedRow] = [:]
   private var bufferedBytes = 0
@@ -156,6 +159,7 @@ final class IndexSession {
       } else {
         cache.remove(change.id)
       }
+      listed.didCommit(change.id, change.record)
     }
     buffer.removeAll(keepingCapacity: true)
     bufferedKeys.removeAll(keepingCapacity: true)
@@ -174,7 +178,8 @@ final class IndexSession {
   /// Gives up what is in memory: it no longer fits what is stored.
   private func abandon() {
     hasFailed = true
-    cache = GenerationCache(limit: 1 << 20)
+    cache = GenerationCache(limit: cache.limit)
+    listed = ListedRows(limit: listed.limit)
     buffer = [:]
     bufferedKeys = [:]
     bufferedBytes = 0
@@ -188,6 +193,12 @@ final class IndexSession {
   }
 
   // MARK: Rows
+
+  /// As ``StoredRows/heldBucketLimit``.
+  var heldBucketLimit: Int {
+    get { stored.heldBucketLimit }
+    set { stored.heldBucketLimit = newValue }
+  }
 
   /// How many rows of the last commit a bucket has, held against its sum.
   func verifiedRowCount(of bucket: Int) throws -> UInt64 { try stored.rowCount(of: bucket) }
@@ -225,6 +236,72 @@ final class IndexSession {
       if isEnd || !values.isEmpty { return values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
       last = keys.last
     }
+  }
+
+  // MARK: Listing
+
+  /// Keeps as many names and attributes for who lists folders again, and more records than a command needs; nil gives that
+  /// memory back.
+  func remember(_ count: Int?) {
+    stored.remembersMore = count != nil
+    guard let count else {
+      cache = GenerationCache(limit: Self.cacheLimit)
+      listed = ListedRows()
+      return
+    }
+    listed.limit = count
+    cache.limit = 4 * Self.cacheLimit
+  }
+
+  /// At most about `limit` rows of names whose keys begin with `prefix`, ascending from after `last` on; none where there
+  /// are no more.
+  func entryRows(
+    of parent: InodeNumber, prefix: RowPrefix, after last: RowKey?, limit: Int
+  ) throws -> [(key: RowKey, entries: [Entry])] {
+    let keys = try stored.keys(.entry, prefix: prefix, after: last, limit: limit)
+    // Changed names lie between the stored ones, and are few or not worth remembering.
+    if keys.isEmpty || bufferedKeys[RowFamily(kind: .entry, prefix: prefix.high)]?.isEmpty == false {
+      return try rows(.entry, prefix: prefix, after: last, limit: limit).map {
+        ($0.0, try Entry.decode($0.1, parent: parent))
+      }
+    }
+    let known = keys.map { listed.entries($0) }
+    let missingCount = known.count { $0 == nil }
+    if missingCount == 0 { return zip(keys, known).map { ($0, $1 ?? []) } }
+    let values =
+      missingCount > keys.count / 2
+      ? try stored.values(.entry, after: last, through: keys[keys.count - 1], count: keys.count) : [:]
+    return try zip(keys, known).map { key, known in
+      if let known { return (key, known) }
+      guard let bytes = try values[key] ?? stored.value(.entry, key) else { throw MalformedBytes() }
+      let entries = try Entry.decode(bytes, parent: parent)
+      listed.insert(entries, key)
+      return (key, entries)
+    }
+  }
+
+  /// What a listing showed of a row of names, where it still stands.
+  func listedEntries(at key: RowKey) -> [Entry]? {
+    buffer[RowID(kind: .entry, key: key)] == nil ? listed.entries(key) : nil
+  }
+
+  /// An inode as its record has it, often without a look at the record.
+  func nodeIfPresent(_ number: InodeNumber) throws -> ListedNode? {
+    let id = RowID(kind: .inode, key: rowKeys.inode(number))
+    let isChanged = buffer[id] != nil
+    if !isChanged, let known = listed.node(id.key) { return known }
+    guard let node = try inodeIfPresent(number).map({ ListedNode($0) }) else { return nil }
+    if !isChanged { listed.insert(node, id.key) }
+    return node
+  }
+
+  /// Reads everything anew from here on: for ``Index/forgetOpened()``.
+  func forgetOpened() {
+    cache = GenerationCache(limit: cache.limit)
+    listed = ListedRows(limit: listed.limit)
+    // What has changed was verified before, and is to be committed by that.
+    let needed = Set(buffer.keys.map(\.key.bucket))
+    stored.forgetVerified { needed.contains($0) }
   }
 
   // MARK: Inodes

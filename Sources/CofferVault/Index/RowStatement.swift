@@ -144,9 +144,13 @@ struct IndexStatements {
     entry = try .entry(db)
     record = try .record(db)
     bucket = try RowStatement(db, "SELECT value FROM bucket WHERE id = ?")
-    storeBucket = try RowStatement(db, "INSERT OR REPLACE INTO bucket(id, value) VALUES (?, ?)")
+    // Not REPLACE, which removes the row first: a value of the same length is written over where it lies.
+    storeBucket = try RowStatement(
+      db,
+      "INSERT INTO bucket(id, value) VALUES (?, ?) ON CONFLICT(id) DO UPDATE SET value = excluded.value")
     root = try RowStatement(db, "SELECT value FROM root WHERE id = 1")
-    storeRoot = try RowStatement(db, "INSERT OR REPLACE INTO root(id, value) VALUES (1, ?)")
+    storeRoot = try RowStatement(
+      db, "INSERT INTO root(id, value) VALUES (1, ?) ON CONFLICT(id) DO UPDATE SET value = excluded.value")
     salt = try RowStatement(db, "SELECT value FROM salt WHERE id = ?")
     storeSalt = try RowStatement(db, "INSERT OR REPLACE INTO salt(id, value) VALUES (?, ?)")
     begin = try RowStatement(db, "BEGIN IMMEDIATE")

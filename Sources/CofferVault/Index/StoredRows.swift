@@ -16,9 +16,11 @@ final class StoredRows {
   /// The digest of the sealed root.
   private(set) var rootDigest: [UInt8] = []
 
-  /// Bucket pages that were read, each checked against the root.
+  /// Bucket pages that were read, each checked against the root. The root's own buckets hold in place of theirs.
   private var pages: [Int: [Bucket]] = [:]
   private var verified = VerifiedRows()
+  /// Buckets that a commit leaves in the root at most. Tests leave none, so that there are pages.
+  var heldBucketLimit = RootRecord.bucketLimit
   /// The salt of this opening, once it is committed.
   private var salt: UInt32?
 
@@ -53,7 +55,22 @@ final class StoredRows {
   /// Ends every use of the connection.
   func close() { statements.close() }
 
+  /// See ``VerifiedRows/remembersMore``.
+  var remembersMore: Bool {
+    get { verified.remembersMore }
+    set { verified.remembersMore = newValue }
+  }
+
   // MARK: Reading
+
+  /// Every bucket is read and verified again before it is next used, but for those that `isNeeded` is true of.
+  func forgetVerified(unless isNeeded: (Int) -> Bool) {
+    verified.forgetAll(unless: isNeeded)
+    pages = pages.filter { page, _ in
+      let first = page * VaultFormat.bucketsPerPage
+      return (first..<first + VaultFormat.bucketsPerPage).contains(where: isNeeded)
+    }
+  }
 
   /// How many rows a bucket has, held against its sum.
   func rowCount(of bucket: Int) throws -> UInt64 {
@@ -124,30 +141,29 @@ final class StoredRows {
   ///
   /// Where it throws, SQLite holds the last commit, and so does this.
   func commit(_ changes: [Change], numbers: RootRecord) throws {
-    let pagesBefore = pages
     var next = numbers
     next.takePageTags(of: root)
-    var dirtyPages: Set<Int> = []
+    var changed: [Int: Bucket] = [:]
     try statements.begin.run()
     do {
       let salt = try salt ?? drawSalt(&next)
       let key = try recordKey(salt)
       for start in stride(from: 0, to: changes.count, by: Self.portion) {
-        try store(changes[start..<min(start + Self.portion, changes.count)], key, &dirtyPages)
+        try store(changes[start..<min(start + Self.portion, changes.count)], key, &changed)
       }
-      for page in dirtyPages.sorted() { try storePage(page, key, &next) }
+      let sealedPages = try storeBuckets(changed, key, &next)
       next.generation = root.generation + 1
       let sealed = try Self.rootRow.withUnsafeBytes { try key.seal(next.encoded(), kind: .root, row: $0) }
       try sealed.withUnsafeBytes { try statements.storeRoot.run(.bytes($0)) }
       try statements.commit.run()
       self.salt = salt
       root = next
+      pages.merge(sealedPages) { $1 }
       rootDigest = Digest.sha256(sealed)
     } catch {
       // SQLite ends the transaction by itself on some errors (a full disk among them); then there is nothing to undo.
       try? statements.rollback.run()
       sealer.forget(numbers.nextSalt)
-      pages = pagesBefore
       for change in changes { verified.forget(change.id.key.bucket) }
       throw error
     }
@@ -159,7 +175,9 @@ final class StoredRows {
   /// Rows that are sealed before they are written: bounds the memory of a commit.
   private static let portion = 128
 
-  private func store(_ changes: ArraySlice<Change>, _ key: RecordKey, _ dirtyPages: inout Set<Int>) throws {
+  private func store(
+    _ changes: ArraySlice<Change>, _ key: RecordKey, _ changed: inout [Int: Bucket]
+  ) throws {
     // Before the first write in a bucket, because a write would take a replayed row into the new sum.
     let old = try changes.map { change in
       try verify(change.id.key.bucket)
@@ -183,8 +201,10 @@ final class StoredRows {
         }
       }
       verified.set(change.tag, id.kind.table, id.key)
-      try self.change(id.key.bucket, by: change, wasThere: old[position] != nil)
-      dirtyPages.insert(id.key.bucket / VaultFormat.bucketsPerPage)
+      var bucket = try changed[id.key.bucket] ?? bucket(id.key.bucket)
+      bucket.sum ^= change.hash
+      bucket.count &+= (change.tag != nil ? 1 : 0) &- (old[position] != nil ? 1 : 0)
+      changed[id.key.bucket] = bucket
     }
   }
 
@@ -198,8 +218,31 @@ final class StoredRows {
     return index
   }
 
-  private func storePage(_ page: Int, _ key: RecordKey, _ next: inout RootRecord) throws {
-    guard let buckets = pages[page] else { throw Self.damagedPage(page) }
+  /// Puts the buckets that differ from their pages into the root, or, where they are too many for it, into their pages,
+  /// which it returns. A page that cannot be opened stays as it is, and the root goes on to hold its buckets: what is damaged
+  /// elsewhere keeps nobody from a commit.
+  private func storeBuckets(
+    _ changed: [Int: Bucket], _ key: RecordKey, _ next: inout RootRecord
+  ) throws -> [Int: [Bucket]] {
+    var held = root.buckets.merging(changed) { $1 }
+    var sealedPages: [Int: [Bucket]] = [:]
+    if held.count > heldBucketLimit {
+      for (page, numbers) in Dictionary(grouping: held.keys, by: { $0 / VaultFormat.bucketsPerPage }) {
+        guard var buckets = try? self.page(page) else { continue }
+        for number in numbers {
+          if let bucket = held.removeValue(forKey: number) { buckets[number % VaultFormat.bucketsPerPage] = bucket }
+        }
+        sealedPages[page] = buckets
+      }
+      // Those whose pages could not be opened: the root held them before, for no other could be changed.
+      guard held.count <= RootRecord.bucketLimit else { throw Self.damagedPage(held.keys.first ?? 0) }
+    }
+    next.hold(held)
+    for (page, buckets) in sealedPages.sorted(by: { $0.key < $1.key }) { try storePage(page, buckets, key, &next) }
+    return sealedPages
+  }
+
+  private func storePage(_ page: Int, _ buckets: [Bucket], _ key: RecordKey, _ next: inout RootRecord) throws {
     let sealed = try UInt32(page).bigEndianBytes.withUnsafeBytes {
       try key.seal(Bucket.encode(buckets), kind: .bucket, row: $0)
     }
@@ -225,31 +268,30 @@ final class StoredRows {
 
   // MARK: Buckets
 
-  private func change(_ index: Int, by change: SealedChange, wasThere: Bool) throws {
-    _ = try bucket(index)
+  /// What a bucket must hold: the root's word, else its page's.
+  private func bucket(_ index: Int) throws -> Bucket {
+    if let held = root.buckets[index] { return held }
     let (page, offset) = index.quotientAndRemainder(dividingBy: VaultFormat.bucketsPerPage)
-    pages[page]?[offset].sum ^= change.hash
-    pages[page]?[offset].count &+= (change.tag != nil ? 1 : 0) &- (wasThere ? 1 : 0)
+    return try self.page(page)[offset]
   }
 
-  /// What a bucket must hold, from its page, which must carry the tag that the root names.
-  private func bucket(_ index: Int) throws -> Bucket {
-    let (page, offset) = index.quotientAndRemainder(dividingBy: VaultFormat.bucketsPerPage)
-    if let known = pages[page] { return known[offset] }
-    guard let tag = root.pageTag(page) else {
-      let empty = [Bucket](repeating: Bucket(), count: VaultFormat.bucketsPerPage)
-      pages[page] = empty
-      return empty[offset]
+  /// The buckets of a page as it was sealed last; it must carry the tag that the root names.
+  private func page(_ page: Int) throws -> [Bucket] {
+    if let known = pages[page] { return known }
+    let buckets: [Bucket]
+    if let tag = root.pageTag(page) {
+      let sealed = try statements.bucket.first(.integer(Int64(page))) { Array(try $0[0]) }
+      guard let sealed, equalInConstantTime(Array(sealed.suffix(Sealing.tagByteCount)), tag),
+        let opened = try? sealed.withUnsafeBytes({
+          try open($0, kind: .bucket, row: UInt32(page).bigEndianBytes)
+        })
+      else { throw Self.damagedPage(page) }
+      buckets = try Bucket.decodePage(opened)
+    } else {
+      buckets = [Bucket](repeating: Bucket(), count: VaultFormat.bucketsPerPage)
     }
-    let sealed = try statements.bucket.first(.integer(Int64(page))) { Array(try $0[0]) }
-    guard let sealed, equalInConstantTime(Array(sealed.suffix(Sealing.tagByteCount)), tag),
-      let opened = try? sealed.withUnsafeBytes({
-        try open($0, kind: .bucket, row: UInt32(page).bigEndianBytes)
-      })
-    else { throw Self.damagedPage(page) }
-    let buckets = try Bucket.decodePage(opened)
     pages[page] = buckets
-    return buckets[offset]
+    return buckets
   }
 
   private static func damagedBucket(_ index: Int) -> VaultError {

@@ -23,8 +23,10 @@ struct VerifiedRows {
     }
   }
 
+  /// For who goes through large trees: to verify a bucket anew at every third name takes longer than the work on it.
+  var remembersMore = false
   /// Rows remembered at most, about 40 bytes each, unless one bucket alone has more.
-  private static let limit = 131_072
+  private var limit: Int { remembersMore ? 262_144 : 131_072 }
   private var buckets: [Int: Rows] = [:]
   /// In the order in which they are thought of to be forgotten.
   private var order: ArraySlice<Int> = []
@@ -45,7 +47,7 @@ struct VerifiedRows {
   mutating func begin(_ bucket: Int) {
     // Each is thought of once, so that what is in use all the time stays, however large it is.
     var left = order.count
-    while count > Self.limit, left > 0, let first = order.popFirst() {
+    while count > limit, left > 0, let first = order.popFirst() {
       left -= 1
       if buckets[first]?.isUsed == true {
         buckets[first]?.isUsed = false
@@ -62,6 +64,12 @@ struct VerifiedRows {
     guard buckets[bucket] != nil else { return }
     drop(bucket)
     order.removeAll { $0 == bucket }
+  }
+
+  mutating func forgetAll(unless isNeeded: (Int) -> Bool) {
+    for bucket in buckets.keys where !isNeeded(bucket) { drop(bucket) }
+    let kept = buckets
+    order.removeAll { kept[$0] == nil }
   }
 
   private mutating func drop(_ bucket: Int) {

@@ -65,23 +65,24 @@ extension IndexSession {
     let suffix = (cookie ?? 0) & ~0xff
     var last = suffix == 0 ? nil : RowKey(high: prefix.high, low: suffix - 1)
     while true {
-      let rows = try rows(.entry, prefix: prefix, after: last, limit: limit)
+      let rows = try entryRows(of: parent, prefix: prefix, after: last, limit: limit)
       guard let final = rows.last else { return [] }
       var result: [(Entry, UInt64)] = []
-      for (key, bytes) in rows {
-        for entry in try Entry.decode(bytes, parent: parent) {
+      for (key, entries) in rows {
+        for entry in entries {
           let position = key.low | UInt64(entry.place)
           if cookie.map({ $0 < position }) ?? true { result.append((entry, position)) }
         }
         if result.count >= limit { break }
       }
       if !result.isEmpty { return Array(result.prefix(limit)) }
-      last = final.0
+      last = final.key
     }
   }
 
   private func entries(at key: RowKey, parent: InodeNumber) throws -> [Entry] {
-    try value(.entry, key).map { try Entry.decode($0, parent: parent) } ?? []
+    if let known = listedEntries(at: key) { return known }
+    return try value(.entry, key).map { try Entry.decode($0, parent: parent) } ?? []
   }
 
   /// Changes how many names a folder holds, and how many of them name folders, and its times.

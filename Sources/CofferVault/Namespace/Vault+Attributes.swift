@@ -5,7 +5,10 @@ internal import CofferSystem
 extension Vault {
   /// What `number` is. Throws `notFound`.
   public func attributes(of number: InodeNumber) throws(VaultError) -> FileAttributes {
-    try look { session in attributes(of: try session.node(number), session) }
+    try look { session in
+      guard let node = try session.nodeIfPresent(number) else { throw VaultError.notFound }
+      return present(node.attributes)
+    }
   }
 
   /// What is at `path`. Throws `notFound`, `notADirectory` or `linkLoop`.
@@ -28,11 +31,21 @@ extension Vault {
     try change { session in try apply(changes, to: session.resolve(path, followingLinks: followingLinks), session) }
   }
 
-  /// The only way from an inode to what callers are told of it.
-  func attributes(of inode: Inode, _ session: IndexSession) -> FileAttributes {
+  func attributes(of inode: Inode, _ session: IndexSession) -> FileAttributes { present(FileAttributes(inode)) }
+
+  /// As above, of an inode that a name or a map leads to.
+  func attributes(of number: InodeNumber, _ session: IndexSession) throws -> FileAttributes {
+    guard let node = try session.nodeIfPresent(number) else {
+      throw VaultError.damaged(what: "an inode is missing")
+    }
+    return present(node.attributes)
+  }
+
+  /// The only way from a record's attributes to what callers are told of them.
+  func present(_ stored: FileAttributes) -> FileAttributes {
     // With what was written to an open file and has not joined the index.
-    guard inode.kind == .file, let node = files.node(inode.number) else { return FileAttributes(inode) }
-    return node.attributes(over: inode)
+    guard stored.kind == .file, let node = files.node(stored.number) else { return stored }
+    return node.attributes(over: stored)
   }
 
   private func apply(_ changes: AttributeChanges, to inode: Inode, _ session: IndexSession) throws -> FileAttributes {

@@ -2,12 +2,16 @@ public import CofferFiles
 
 /// What folders hold.
 extension Vault {
+  /// Keeps as many names, and attributes of as many files, in memory for who lists folders again, twice as many at most; and
+  /// more of everything else: some ten MiB. Nil gives all of that back.
+  public func remember(_ count: Int?) { index.remember(count) }
+
   /// What has the name in a folder. Throws `invalidName`, `notFound` or `notADirectory`.
   public func lookup(_ name: [UInt8], in folder: InodeNumber) throws(VaultError) -> FileAttributes {
     try look { session in
       let name = try VaultPath.checked(name)
       guard let entry = try session.entry(name, in: session.folder(folder).number) else { throw VaultError.notFound }
-      return attributes(of: try session.inode(entry.inode), session)
+      return try attributes(of: entry.inode, session)
     }
   }
 
@@ -35,7 +39,7 @@ extension Vault {
       try session.entries(of: session.folder(folder).number, after: cookie, limit: max(1, limit)).map { found in
         FolderEntry(
           name: found.entry.name, number: found.entry.inode, kind: found.entry.kind, cookie: found.cookie,
-          attributes: withAttributes ? attributes(of: try session.inode(found.entry.inode), session) : nil)
+          attributes: withAttributes ? try attributes(of: found.entry.inode, session) : nil)
       }
     }
   }
@@ -51,7 +55,7 @@ extension Vault {
         let found = try session.entries(of: folder, after: cookie, limit: 512)
         for (entry, _) in found {
           result.append(
-            DirectoryEntry(name: entry.name, attributes: attributes(of: try session.inode(entry.inode), session)))
+            DirectoryEntry(name: entry.name, attributes: try attributes(of: entry.inode, session)))
         }
         cookie = found.last?.cookie
       } while cookie != nil

@@ -56,24 +56,33 @@ extension Vault {
 
   /// Takes away one name of a file; with the last one and the last reader the file goes. Throws `invalidName`,
   /// `notFound`, `notADirectory` for `folder` or `isADirectory`.
-  public func unlink(_ name: [UInt8], in folder: InodeNumber) throws(VaultError) {
+  ///
+  /// - Parameter willDiscard: called with what loses its last name, before anyone can find that it has none. It must not use
+  ///   the vault, and means nothing where this throws.
+  public func unlink(
+    _ name: [UInt8], in folder: InodeNumber, willDiscard: (FileAttributes) -> Void = { _ in }
+  ) throws(VaultError) {
     try change { session in
       let name = try VaultPath.checked(name)
       let folder = try session.folder(folder).number
       guard let entry = try session.entry(name, in: folder) else { throw VaultError.notFound }
       guard entry.kind != .directory else { throw VaultError.isADirectory }
-      try remove(entry, in: folder, session)
+      try remove(entry, in: folder, session, willDiscard)
     }
   }
 
   /// Removes an empty folder. Throws `invalidName`, `notFound`, `notADirectory` for either or `directoryNotEmpty`.
-  public func removeFolder(_ name: [UInt8], in folder: InodeNumber) throws(VaultError) {
+  ///
+  /// - Parameter willDiscard: as of ``unlink(_:in:willDiscard:)``.
+  public func removeFolder(
+    _ name: [UInt8], in folder: InodeNumber, willDiscard: (FileAttributes) -> Void = { _ in }
+  ) throws(VaultError) {
     try change { session in
       let name = try VaultPath.checked(name)
       let folder = try session.folder(folder).number
       guard let entry = try session.entry(name, in: folder) else { throw VaultError.notFound }
       guard entry.kind == .directory else { throw VaultError.notADirectory }
-      try remove(entry, in: folder, session)
+      try remove(entry, in: folder, session, willDiscard)
     }
   }
 
@@ -82,17 +91,37 @@ extension Vault {
     try change { session in
       let (folder, name) = try session.place(of: path)
       guard let entry = try session.entry(name, in: folder.number) else { throw VaultError.notFound }
-      try remove(entry, in: folder.number, session)
+      try remove(entry, in: folder.number, session) { _ in }
     }
   }
 
-  private func remove(_ entry: Entry, in folder: InodeNumber, _ session: IndexSession) throws {
+  private func remove(
+    _ entry: Entry, in folder: InodeNumber, _ session: IndexSession, _ willDiscard: (FileAttributes) -> Void
+  ) throws {
+    if try removeUnused(entry, in: folder, session, willDiscard) { return }
     let inode = try session.inode(entry.inode)
     if case .directory(let content) = inode.content, content.entryCount > 0 { throw VaultError.directoryNotEmpty }
+    if inode.linkCount == 1 { willDiscard(attributes(of: inode, session)) }
     let now = time.now()
     try session.unlink(entry.name, in: folder)
     try session.adjust(folder, by: -1, folders: inode.kind == .directory ? -1 : 0, at: now)
     try dropName(of: inode, at: now, session)
+  }
+
+  /// Removes the only name of a file that nobody uses, and with it the file, without reading its record: so most go. `false`,
+  /// and nothing is done, for any other.
+  private func removeUnused(
+    _ entry: Entry, in folder: InodeNumber, _ session: IndexSession, _ willDiscard: (FileAttributes) -> Void
+  ) throws -> Bool {
+    guard entry.kind == .file, let node = try session.nodeIfPresent(entry.inode), node.attributes.kind == .file,
+      node.attributes.linkCount == 1, mayDiscardAtOnce(node)
+    else { return false }
+    willDiscard(present(node.attributes))
+    try session.unlink(entry.name, in: folder)
+    try session.adjust(folder, by: -1, at: time.now())
+    session.note(.attributes(of: node.number))
+    try discard(node, in: session)
+    return true
   }
 
   /// Counts one name less, and takes the inode apart when it was the last; the name is the caller's to remove.
@@ -104,7 +133,7 @@ extension Vault {
     // Stored also when it is the last: whoever has the file open still asks for it.
     try session.store(inode)
     session.note(.attributes(of: inode.number))
-    if inode.linkCount == 0 { try discard(inode, in: session) }
+    if inode.linkCount == 0 { try discard(ListedNode(inode), in: session) }
   }
 
   /// What a symbolic link points with. Throws `notFound` or `wrongKind`.

@@ -25,9 +25,9 @@
     var uses: Int { state.withLock { state in state.servers.reduce(state.formerUses) { $0 + $1.view.uses } } }
 
     /// Mounts the folder at `path` on `place`, a canonical path; returns when it is live.
-    func mount(_ path: VaultPath, at place: String, isReadOnly: Bool, allowsOthers: Bool) throws -> MountServer {
+    func mount(_ path: VaultPath, at place: String, isReadOnly: Bool, _ settings: MountSettings) throws -> MountServer {
       let view = try container.view(of: path, isReadOnly: isReadOnly)
-      let server = try MountServer.mount(view, at: place, allowsOthers: allowsOthers) { [weak self] server in
+      let server = try MountServer.mount(view, at: place, settings) { [weak self] server in
         self?.forget(server)
       }
       let isTooLate = state.withLock { state in

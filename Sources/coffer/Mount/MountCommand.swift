@@ -34,6 +34,13 @@
     @Flag(help: "Let other users in, as far as the files' permissions do.")
     var allowOther = false
 
+    @Flag(
+      help: """
+        Let idle processors sleep while programs wait for the mount. In some virtual machines waking them takes longer than \
+        the answer, so that a mount by root keeps them awake while it is busy.
+        """)
+    var savePower = false
+
     @Flag(help: "Stay until the mount has ended; an interrupt ends it.")
     var foreground = false
 
@@ -46,7 +53,8 @@
       let server: MountServer
       do {
         server = try mounts.mount(
-          VaultPath(argument: folder), at: point.path, isReadOnly: readOnly, allowsOthers: allowOther)
+          VaultPath(argument: folder), at: point.path, isReadOnly: readOnly,
+          MountSettings(allowsOthers: allowOther, savesPower: savePower))
       } catch let error as MountError {
         throw Failure(error)
       }

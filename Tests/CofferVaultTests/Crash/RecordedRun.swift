@@ -72,7 +72,7 @@ struct RecordedRun {
     log = recorder.log
   }
 
-  private static let checkpointPages: CInt = 10
+  private static let checkpointPages: CInt = 5
 
   /// The folders of backups, beside the vault's, begin with this; behind it is the number of the state.
   static let backup = "backup"

@@ -11,14 +11,15 @@ import Testing
 @Suite struct IndexFuzzTests {
   private static let pageSize = 8192
 
-  @Test func `a changed page gives nothing false`() throws {
-    let vault = try TamperedVault(seed: 4)
+  @Test(arguments: [false, true])
+  func `a changed page gives nothing false`(holdsBuckets: Bool) throws {
+    let vault = try TamperedVault(seed: 4, holdsBuckets: holdsBuckets)
     let now = try Data(contentsOf: URL(filePath: vault.folder("now/vault/index.sqlite")))
     let old = try Data(contentsOf: URL(filePath: vault.folder("old/vault/index.sqlite")))
     var refused = 0
     var whole = 0
     let disk = vault.folder("disk")
-    try Effort.rounds(150) { seed in
+    try Effort.rounds(75) { seed in
       var generator = SeededGenerator(seed: seed)
       let bytes = Self.mutate(now, old, &generator)
       if try FileSystem().status(of: disk) != nil { try FileManager.default.removeItem(atPath: disk) }
@@ -27,7 +28,8 @@ import Testing
       try file.writeAll(Array(bytes))
       if try read(vault, disk, seed) { whole += 1 } else { refused += 1 }
     }
-    #expect(refused > 0 && whole >= 0)
+    #expect(refused > 0)
+    print("changed pages: \(refused) refused, \(whole) whole")
   }
 
   /// Some bytes, a whole page, a page of an older version, or the places of cells in a page.

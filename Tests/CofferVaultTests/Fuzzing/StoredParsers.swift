@@ -17,7 +17,7 @@ struct StoredParser {
 
   /// One for each kind of record, the headers, and what the key store holds.
   static func all() throws -> [StoredParser] {
-    let vault = try TamperedVault(seed: 3)
+    let vault = try TamperedVault(seed: 3, holdsBuckets: false)
     let crashed = vault.folder("crashed")
     var parsers = try headers(crashed, vault.id)
     // Read with the marks that the crash left; an opened vault would have done them.
@@ -48,7 +48,7 @@ struct StoredParser {
       {
         let inode = try Inode(decoding: $0, expecting: $1.inode)
         _ = FileAttributes(inode)
-        _ = PendingRemoval(inode)
+        _ = PendingRemoval(ListedNode(inode))
         return inode.encoded()
       }
     case .map: { try MapPage(decoding: $0, inode: $1.inode, index: 0).encoded() }

@@ -25,9 +25,9 @@ struct TamperMatrix {
   let other: TamperedVault
   var disk: String { vault.folder("disk") }
 
-  init() throws {
-    vault = try .generic()
-    other = try TamperedVault(seed: 2)
+  init(holdsBuckets: Bool = false) throws {
+    vault = try .generic(holdsBuckets: holdsBuckets)
+    other = try TamperedVault(seed: 2, holdsBuckets: holdsBuckets)
   }
 
   func cell(_ part: StoredPart, _ attack: Attack) throws -> Cell {

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import CofferVault
+
 /// Every stored part × every attack. The result is the table in Documentation/ThreatModel.md.
 @Suite struct TamperMatrixTests {
   @Test func `every change of every stored part is found, or means nothing`() throws {
@@ -18,6 +20,20 @@ import Testing
       cells.append(row)
     }
     try GeneratedTable(name: "tamper matrix", document: "Documentation/ThreatModel.md").require(Self.lines(cells))
+  }
+
+  /// As the table has it for rows whose buckets stand in pages.
+  @Test func `rows whose buckets stand in the root are held to them as well`() throws {
+    let matrix = try TamperMatrix(holdsBuckets: true)
+    for kind in [RecordKind.entry, .inode, .map, .setting, .attribute, .mapDirectory] {
+      for attack in Attack.allCases {
+        let cell = try matrix.cell(.record(kind), attack)
+        guard case .found(_, restIsRead: true) = cell else {
+          Issue.record("\(StoredPart.record(kind).name), \(attack): \(cell)")
+          continue
+        }
+      }
+    }
   }
 
   private static func lines(_ cells: [[TamperMatrix.Cell]]) -> [String] {

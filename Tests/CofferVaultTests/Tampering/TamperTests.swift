@@ -1,10 +1,11 @@
 import CofferFiles
 import CofferSystem
 import CofferTestSupport
-import CofferVault
 import Foundation
 import GRDB
 import Testing
+
+@testable import CofferVault
 
 /// Whoever holds the folder changes what is stored. Whatever is read afterwards is what was written, or an error.
 @Suite struct TamperTests {
@@ -141,6 +142,8 @@ import Testing
       "docs/small": [UInt8]([9, 9, 9]), "docs/medium": generator.bytes(20_000), "large": generator.bytes(400_000),
     ]
     let vault = try fixture.create()
+    // So that there are bucket pages.
+    vault.index.read { $0.heldBucketLimit = 0 }
     try vault.makeDirectory(at: VaultPath("docs"))
     for (path, bytes) in expected.sorted(by: { $0.key < $1.key }) {
       try vault.importFile(fixture.source(bytes), to: VaultPath(path))

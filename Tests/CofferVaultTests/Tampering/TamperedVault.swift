@@ -47,7 +47,8 @@ struct TamperedVault {
   /// Files with so large holes that their maps have directories; beside what is expected.
   static let sparse = ["sparse", "sparse too"]
 
-  init(seed: UInt64) throws {
+  /// - Parameter holdsBuckets: the root may hold some, as it does outside tests; else all stand in pages.
+  init(seed: UInt64, holdsBuckets: Bool) throws {
     folder = try MemoryFolder()
     let derivation = try TestVault.derivation()
     opener = CrashedVault(key: try derivation.key(for: TestVault.passcode))
@@ -57,6 +58,7 @@ struct TamperedVault {
     let vault = try Vault.create(
       at: disk + "/vault", keyStore: FileKeyStore(path: disk + "/keys"), passcode: TestVault.passcode,
       derivation: derivation, options: TestVault.options)
+    if !holdsBuckets { vault.index.read { $0.heldBucketLimit = 0 } }
     id = vault.id
     try FileKeyStore(path: disk + "/keys").write(TestVault.passcode, as: .enrolment, of: id)
     var held = HeldFiles()
@@ -92,6 +94,7 @@ struct TamperedVault {
     try FileManager.default.copyItem(atPath: disk, toPath: folder("old"))
 
     let again = try opener.open(disk)
+    if !holdsBuckets { again.index.read { $0.heldBucketLimit = 0 } }
     func reapply(_ changes: [VaultChange]) throws {
       for change in changes {
         try change.apply(to: again, holding: &held, scratch: folder("scratch"))
@@ -219,9 +222,9 @@ struct TamperedVault {
 extension TamperedVault {
   /// A vault of which no two groups of rows share a page of buckets by chance: which files depend on which row is then
   /// the same in every run.
-  static func generic() throws -> TamperedVault {
+  static func generic(holdsBuckets: Bool) throws -> TamperedVault {
     while true {
-      let vault = try TamperedVault(seed: 1)
+      let vault = try TamperedVault(seed: 1, holdsBuckets: holdsBuckets)
       if try vault.isGeneric() { return vault }
     }
   }

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Testing
 
@@ -59,6 +60,36 @@ import Testing
     let flags = try Kernel.fileSystem(ground.path).f_flag
     // ST_NOSUID and ST_NODEV.
     #expect(flags & 2 != 0 && flags & 4 != 0)
+  }
+
+  /// Whether idle processors are left to the driver for guests, and this user may ask it to keep them awake.
+  private static let processorsCanBeKeptAwake =
+    (try? String(contentsOfFile: "/sys/devices/system/cpu/cpuidle/current_driver", encoding: .utf8)) == "haltpoll\n"
+    && access("/dev/cpu_dma_latency", W_OK) == 0
+
+  @Test(.enabled(if: processorsCanBeKeptAwake, "needs root in a guest with the driver cpuidle-haltpoll"))
+  func `processors stay awake while a mount is busy, and no longer, and not where it saves power`() throws {
+    let ground = try Ground(.mount)
+    let agent = try ground.desk.agentProcess()
+    func asks() throws -> Bool {
+      let folder = "/proc/\(agent)/fd"
+      return try Kernel.names(folder).contains { name in
+        (try? Kernel.readLink(folder + "/" + name)) == "/dev/cpu_dma_latency"
+      }
+    }
+    /// Keeps the mount busy until it asks; `false` where it does not.
+    func isSeenToAsk(within requests: Int) throws -> Bool {
+      for request in 0..<requests {
+        try Kernel.chmod(ground.path, request.isMultiple(of: 2) ? 0o700 : 0o755)
+        if request.isMultiple(of: 256), try asks() { return true }
+      }
+      return false
+    }
+    #expect(try isSeenToAsk(within: 200_000))
+    while try asks() { sched_yield() }
+    try ground.unmount()
+    try ground.mount(["--save-power"])
+    #expect(try !isSeenToAsk(within: 10_000))
   }
 
   @Test func `a folder of the vault is mounted by itself`() throws {

@@ -1,0 +1,24 @@
+internal import CofferVault
+internal import Synchronization
+
+/// How many views a container has. While there is one, the vault keeps more in memory: clients of views list folders and open
+/// files again and again.
+final class ViewCount: Sendable {
+  /// Names that are remembered: as many as a large tree of sources has. With what they stand for, about 400 bytes each.
+  private static let listedCount = 65_536
+  private let count = Mutex(0)
+
+  func didBegin(_ vault: Vault) {
+    count.withLock { count in
+      count += 1
+      if count == 1 { vault.remember(Self.listedCount) }
+    }
+  }
+
+  func didEnd(_ vault: Vault) {
+    count.withLock { count in
+      count -= 1
+      if count == 0 { vault.remember(nil) }
+    }
+  }
+}
