@@ -1,3 +1,4 @@
+internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
 internal import Foundation
@@ -120,6 +121,9 @@ final class Index: Sendable {
 struct CommittedRoot: Sendable {
   let branch: [UInt8]
   let generation: UInt64
-  /// SHA-256 of the sealed root record.
-  let digest: [UInt8]
+  /// The root record as it is stored.
+  let sealed: [UInt8]
+
+  /// SHA-256 of the sealed root record. Made when it is asked for: most commits are followed by another before that.
+  var digest: [UInt8] { Digest.sha256(sealed) }
 }

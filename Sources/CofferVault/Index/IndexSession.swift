@@ -57,7 +57,7 @@ final class IndexSession {
   // MARK: Transactions
 
   var committed: CommittedRoot {
-    CommittedRoot(branch: stored.root.branch, generation: stored.root.generation, digest: stored.rootDigest)
+    CommittedRoot(branch: stored.root.branch, generation: stored.root.generation, sealed: stored.sealedRoot)
   }
 
   /// `root.nextObject` of the last commit: objects from here on are unknown to a vault that crashes now.

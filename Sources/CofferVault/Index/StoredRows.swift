@@ -13,8 +13,8 @@ final class StoredRows {
 
   /// As it was last committed.
   private(set) var root: RootRecord
-  /// The digest of the sealed root.
-  private(set) var rootDigest: [UInt8] = []
+  /// As it is stored.
+  private(set) var sealedRoot: [UInt8] = []
 
   /// Bucket pages that were read, each checked against the root. The root's own buckets hold in place of theirs.
   private var pages: [Int: [Bucket]] = [:]
@@ -49,7 +49,7 @@ final class StoredRows {
     } catch {
       throw VaultError.damaged(what: "the root record")
     }
-    rootDigest = Digest.sha256(sealed)
+    sealedRoot = sealed
   }
 
   /// Ends every use of the connection.
@@ -159,7 +159,7 @@ final class StoredRows {
       self.salt = salt
       root = next
       pages.merge(sealedPages) { $1 }
-      rootDigest = Digest.sha256(sealed)
+      sealedRoot = sealed
     } catch {
       // SQLite ends the transaction by itself on some errors (a full disk among them); then there is nothing to undo.
       try? statements.rollback.run()
