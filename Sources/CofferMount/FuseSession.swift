@@ -52,11 +52,13 @@ final class FuseSession: Sendable {
 
   /// Answers requests until the mount ends.
   ///
-  /// - Parameter keepsAwake: processors shall not halt while many requests come.
-  func serve(keepsAwake: Bool) {
+  /// - Parameters:
+  ///   - keepsAwake: processors shall not halt while many requests come.
+  ///   - idle: called before a thread sleeps until the next request.
+  func serve(keepsAwake: Bool, idle: @escaping @Sendable () -> Void) {
     guard let session = condition.withLock({ pointer }) else { return }
     let threadCount = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2)
-    RequestLoop(session, keepsAwake: keepsAwake).run(threadCount: threadCount)
+    RequestLoop(session, keepsAwake: keepsAwake, idle: idle).run(threadCount: threadCount)
   }
 
   func destroy() {

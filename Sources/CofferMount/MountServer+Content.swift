@@ -20,7 +20,7 @@ extension MountServer {
         OpenNode.keep(file, in: &info!.pointee)
         info!.pointee.keep_cache = 1
         // The caller is gone: nobody will release it.
-        if fuse_reply_create(request.handle, &entry, info) == -ENOENT { try server.release(info) }
+        if fuse_reply_create(request.handle, &entry, info) == -ENOENT { server.release(info) }
       }
     }
     operations.open = { request, number, info in
@@ -37,12 +37,12 @@ extension MountServer {
         server.didOpen(number, isWriting: isWriting)
         OpenNode.keep(file, in: &info!.pointee)
         info!.pointee.keep_cache = 1
-        if fuse_reply_open(request.handle, info) == -ENOENT { try server.release(info) }
+        if fuse_reply_open(request.handle, info) == -ENOENT { server.release(info) }
       }
     }
     operations.release = { request, _, info in
       Request.answer(request) { request, server in
-        try server.release(info)
+        server.release(info)
         request.done()
       }
     }
@@ -116,10 +116,10 @@ extension MountServer {
     }
   }
 
-  private func release(_ info: UnsafeMutablePointer<fuse_file_info>?) throws {
+  private func release(_ info: UnsafeMutablePointer<fuse_file_info>?) {
     guard let file = OpenNode.giveBack(info) else { return }
     if file.access == .writing { didClose(file.number) }
-    try file.close()
+    closing.add(file)
   }
 
   /// Bytes that one copy_file_range(2) does at most; the caller asks for the rest.

@@ -18,6 +18,7 @@ public final class MountServer: Sendable {
   let handshake = Handshake()
   let buffers = AnswerBuffers()
   let removed = RemovedNodes()
+  let closing = ClosingFiles()
   /// Folders whose entries others have changed since the kernel last asked.
   private let changedFolders = Mutex<Set<InodeNumber>>([])
   private let didEnd: @Sendable (MountServer) -> Void
@@ -73,7 +74,7 @@ public final class MountServer: Sendable {
     }
     // The threads keep the server until the mount has ended.
     let thread = Thread { [self] in
-      session.serve(keepsAwake: !settings.savesPower)
+      session.serve(keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
       changes.end()
       finish()
     }
@@ -97,6 +98,7 @@ public final class MountServer: Sendable {
   private func finish() {
     observations.withLock { $0 = [] }
     removed.forgetAll()
+    closing.finish()
     view.end()
     // What the kernel gave back last.
     try? view.commitAll()
@@ -182,6 +184,8 @@ public final class MountServer: Sendable {
   /// Lets the kernel write back what it has of files, and forget it, also where a program has it mapped.
   private func dropContent() {
     for number in opened.withLock({ $0 }) { session.tell(.content(kernelNumber(number))) }
+    // A file that nobody has open any more shall not count as open when the keys go.
+    closing.finish()
     buffers.overwriteAll()
   }
 

@@ -14,6 +14,7 @@ internal import Synchronization
 final class RequestLoop: @unchecked Sendable {
   private let session: OpaquePointer
   private let keepsAwake: Bool
+  private let didIdle: @Sendable () -> Void
   private let descriptor: CInt
   /// A thread waits for the next request.
   private let isWaiting = Atomic(false)
@@ -52,9 +53,11 @@ final class RequestLoop: @unchecked Sendable {
   /// - Parameters:
   ///   - session: of the library, mounted. It must outlive the loop.
   ///   - keepsAwake: while many requests come, processors that are idle shall not halt.
-  init(_ session: OpaquePointer, keepsAwake: Bool) {
+  ///   - idle: called before the thread that waits for requests sleeps.
+  init(_ session: OpaquePointer, keepsAwake: Bool, idle: @escaping @Sendable () -> Void) {
     self.session = session
     self.keepsAwake = keepsAwake
+    didIdle = idle
     descriptor = fuse_session_fd(session)
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
@@ -124,6 +127,7 @@ final class RequestLoop: @unchecked Sendable {
         looking.didMiss()
       }
       isBusy.store(false, ordering: .releasing)
+      didIdle()
       sleepUntilReady()
       isBusy.store(true, ordering: .releasing)
       watch.withLock { if !isWatching { watch.signal() } }

@@ -30,6 +30,7 @@ public final class Vault: Sendable {
   private let anchor: AnchorKeeper
   private let ballast: Ballast
   private let timer: CommitTimer
+  private let commits = CommitQueue()
   private let lock: OwnedDescriptor
   /// The raw value of the weakest class that new files get.
   let weakestNewClass = Atomic(ProtectionClass.none.rawValue)
@@ -117,16 +118,11 @@ public final class Vault: Sendable {
       defer { state.removals = [] }
       return state.removals
     }
-    var done: [PendingRemoval] = []
-    var failed: [PendingRemoval] = []
-    for removal in removals {
-      do {
-        if let object = removal.object { try objects.remove(object.number) }
-        done.append(removal)
-      } catch {
-        failed.append(removal)
-      }
-    }
+    let failures = objects.remove(removals.compactMap { $0.object?.number })
+    var done = removals
+    let middle = done.partition { removal in removal.object.map { failures[$0.number] != nil } ?? false }
+    let failed = done[middle...]
+    done.removeSubrange(middle...)
     if !failed.isEmpty { state.withLock { $0.removals += failed } }
     guard !done.isEmpty else { return }
     // The marks go with the next commit: a crash before it removes the objects once more, which does nothing.
@@ -155,10 +151,11 @@ public final class Vault: Sendable {
     state.withLock { state in state.holds.min().map { min($0, generation) } ?? generation }
   }
 
-  private func commitIndex() throws {
-    let committed: (root: CommittedRoot, removals: [PendingRemoval])?
+  /// - Parameter begun: a commit to be brought to its end; else one is begun, if it is needed.
+  private func commitIndex(_ begun: CommitUnderWay? = nil) throws {
+    let committed: Index.Committed?
     do {
-      committed = try commitOnDiskThatMayBeFull()
+      committed = try commitOnDiskThatMayBeFull(begun)
     } catch {
       files.commitFailed(error)
       throw error
@@ -171,8 +168,9 @@ public final class Vault: Sendable {
     try anchor.follow(root)
   }
 
-  private func commitOnDiskThatMayBeFull() throws -> (root: CommittedRoot, removals: [PendingRemoval])? {
+  private func commitOnDiskThatMayBeFull(_ begun: CommitUnderWay?) throws -> Index.Committed? {
     do {
+      if let begun { return try index.finish(begun, prepare: { try objects.syncFolders() }) }
       return try index.commit(prepare: { try objects.syncFolders() })
     } catch {
       // What was to be committed is still there, so that it can be tried again with more room. Only for what makes room:
@@ -212,6 +210,7 @@ public final class Vault: Sendable {
     try VaultError.catching {
       defer {
         files.close()
+        commits.wait()
         try? index.close()
         lock.unlock()
       }
@@ -241,7 +240,7 @@ public final class Vault: Sendable {
     return try VaultError.catching {
       // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
       // not look like an operation that failed.
-      if index.read({ $0.isFull }) { try commitJoined() }
+      try makeRoom { $0.isFull ? .first : .none }
       if changeObservers.isEmpty {
         let result = try index.perform(body)
         commitSoon()
@@ -251,6 +250,28 @@ public final class Vault: Sendable {
       commitSoon()
       changeObservers.tell(changes)
       return result
+    }
+  }
+
+  /// How much an operation needs a commit before it.
+  enum CommitNeed { case none, soon, first }
+
+  /// Commits where an operation needs it, beside the operations that go on: it waits only where another commit is under way,
+  /// and has not made room yet.
+  func makeRoom(_ need: (IndexSession) -> CommitNeed) throws {
+    while true {
+      let (need, underWay) = index.read { (need($0), $0.underWay) }
+      if need == .none { return }
+      if commits.hasFailed {
+        // Once more, for somebody who can be told.
+        try commitJoined()
+        commits.forgetFailure()
+      } else if let underWay {
+        if need == .soon { return }
+        underWay.wait()
+      } else if let commit = try index.beginCommit() {
+        commits.run { [self] in try commitIndex(commit) }
+      }
     }
   }
 

@@ -4,9 +4,11 @@ import CofferKeys
 import CofferSystem
 import CofferTestSupport
 import CofferVault
+import CofferVaultTestSupport
 import Foundation
 
-/// A vault in a temporary folder, with the cheapest derivation that is accepted.
+/// A vault in a temporary folder, with the cheapest derivation that is accepted. Nothing commits by itself, unless the
+/// options say so: on a slow machine a timer would run in the middle of a test.
 final class VaultFixture: Sendable {
   let folder: TemporaryFolder
   var vaultPath: String { folder("vault") }
@@ -26,7 +28,7 @@ final class VaultFixture: Sendable {
   }
 
   func create(
-    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
+    files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = TestVault.options
   ) throws -> Vault {
     try Vault.create(
       at: vaultPath, keyStore: keyStore, passcode: Self.passcode(), derivation: Self.derivation(), files: files,
@@ -35,7 +37,7 @@ final class VaultFixture: Sendable {
 
   func open(
     _ passcode: String = "correct horse", files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(),
-    options: VaultOptions = VaultOptions()
+    options: VaultOptions = TestVault.options
   ) throws -> Vault {
     try Vault.open(
       at: vaultPath, keyStore: keyStore, passcode: { Self.passcode(passcode) }, files: files, time: time,

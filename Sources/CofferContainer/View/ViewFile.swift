@@ -61,6 +61,9 @@ public final class ViewFile: Sendable {
   /// Makes the content durable, and the names that lead to it.
   public func sync() throws(ViewError) { try perform(.reading) { try $0.sync() } }
 
+  /// Something was written, perhaps by others, that has not joined the vault: to close the file takes a while.
+  public var hasUnjoinedChanges: Bool { file.hasUnjoinedChanges }
+
   /// Ends the use of the file. What was written joins the vault.
   public func close() throws(ViewError) {
     // Also when the view has ended: what was written while it lasted stays.

@@ -38,7 +38,7 @@ extension FileNode {
       try session.store(
         filled.lazy.map { $0.stored(inode: self.number) }, removing: emptied.map(\.index), of: self.number)
       try self.storeInode(content, session)
-      return session.committed.generation + 1
+      return session.nextGeneration
     }
     // Whoever removes the file asks which objects it has.
     guard let generation = joined else { return }
@@ -107,7 +107,7 @@ extension FileNode {
       if !object.isMarked { try session.addPending(removal) }
       session.removeObjectAfterCommit(removal)
     }
-    let generation = session.committed.generation + 1
+    let generation = session.nextGeneration
     session.afterOperation { self.vault.files.didJoin(self.number, generation: generation) }
   }
 

@@ -52,7 +52,7 @@ extension FileNode {
 
   /// Gives the content an object; what was in memory waits there in blocks.
   func moveToObject(sized size: UInt64) throws {
-    let exponent = forcedExponent ?? VaultFormat.blockSizeExponent(for: size)
+    let exponent = exponentOfObject(sized: size)
     let created = try vault.createObject(blockSizeExponent: exponent)
     var blocks: [UInt64: TransferBuffer] = [:]
     let before = plain.count

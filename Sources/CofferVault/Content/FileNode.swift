@@ -151,10 +151,19 @@ final class FileNode: Sendable {
     vault.changeObservers.tell([.content(of: number)])
   }
 
-  /// What the content takes in its object, or in its record; with what waits in memory for a place in the object.
+  /// What the content takes in its object, or in its record; with what waits in memory for a place in the object. It stays as
+  /// it is when the file joins, for others remember what they were told.
   var storedByteCount: UInt64 {
-    state.withLock { _ in object.map { (slots.used + UInt64(dirtyBlocks.count)) << $0.exponent } ?? byteCount }
+    state.withLock { _ in
+      if let object { return (slots.used + UInt64(dirtyBlocks.count)) << object.exponent }
+      guard byteCount > UInt64(VaultFormat.inlineLimit) else { return byteCount }
+      // It is about to get an object.
+      let exponent = exponentOfObject(sized: byteCount)
+      return (byteCount + (1 << exponent) - 1) & ~((1 << exponent) - 1)
+    }
   }
+
+  func exponentOfObject(sized size: UInt64) -> UInt8 { forcedExponent ?? VaultFormat.blockSizeExponent(for: size) }
 
   func noteChange() {
     if !hasChanges.exchange(true, ordering: .acquiringAndReleasing) { vault.commitSoon() }

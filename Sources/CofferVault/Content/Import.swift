@@ -90,9 +90,12 @@ extension Vault {
   private func reserveObject(
     blockSizeExponent: UInt8, mark: (ObjectReference) -> PendingRemoval
   ) throws -> ObjectReference {
-    let uncommitted = index.read { $0.root.nextObject - $0.committedNextObject }
-    // Some are left for other threads that ask at the same moment.
-    if uncommitted >= VaultFormat.uncommittedObjects - 16 { try commitJoined() }
+    try makeRoom { session in
+      let uncommitted = session.root.nextObject - session.committedNextObject
+      // Some are left for other threads that ask at the same moment.
+      if uncommitted >= VaultFormat.uncommittedObjects - 16 { return .first }
+      return uncommitted >= VaultFormat.uncommittedObjects / 2 ? .soon : .none
+    }
     return try perform { session in
       let object = ObjectReference(number: session.root.nextObject, blockSizeExponent: blockSizeExponent)
       guard object.number - session.committedNextObject < VaultFormat.uncommittedObjects else {

@@ -76,12 +76,33 @@ final class ObjectStore: Sendable {
   }
 
   func remove(_ number: UInt64) throws {
-    let place = rowKeys.objectPlace(number)
-    guard let folder = try folderIfPresent(place.folder) else { return }
-    // Synced before the commit that forgets the removal: a name that came back after it would stay for ever.
-    if try files.unlink(place.name, in: folder) {
-      unsynced.withLock { _ = $0.folders.insert(place.folder) }
+    if let error = remove([number]).first?.value { throw error }
+  }
+
+  /// Removes those of the objects that are there, and goes on where one cannot be: returns why.
+  func remove(_ numbers: [UInt64]) -> [UInt64: any Error] {
+    var failures: [UInt64: any Error] = [:]
+    let places = numbers.map { (number: $0, place: rowKeys.objectPlace($0)) }
+    // Many are looked for, and few are there, when a vault is opened.
+    let present = numbers.count > 1 ? try? Set(files.names(in: root)) : nil
+    for (folderName, objects) in Dictionary(grouping: places, by: \.place.folder) {
+      if let present, !present.contains(Array(folderName.utf8)) { continue }
+      do {
+        guard let folder = try folderIfPresent(folderName) else { continue }
+        for object in objects {
+          // Synced before the commit that forgets the removal: a name that came back after it would stay for ever.
+          do {
+            let isRemoved = try files.unlink(object.place.name, in: folder)
+            if isRemoved { unsynced.withLock { _ = $0.folders.insert(folderName) } }
+          } catch {
+            failures[object.number] = error
+          }
+        }
+      } catch {
+        for object in objects { failures[object.number] = error }
+      }
     }
+    return failures
   }
 
   /// No part of the way may be a link: ciphertext is neither written nor removed elsewhere.

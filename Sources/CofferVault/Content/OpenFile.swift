@@ -138,6 +138,9 @@ public final class OpenFile: Sendable {
     try result.get()
   }
 
+  /// What was written, through any handle, has not all joined the vault.
+  public var hasUnjoinedChanges: Bool { access == .writing && node.hasChanges.load(ordering: .acquiring) }
+
   /// Ends the handle's use. What was written joins the vault, and is durable with the next commit. Reports a failure
   /// that the handle has not reported yet. Closing again does nothing.
   public func close() throws(VaultError) {

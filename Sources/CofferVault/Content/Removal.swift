@@ -102,7 +102,8 @@ extension Vault {
   /// What a crash left: marked removals, and objects that no commit knows.
   func recover() throws {
     let (pending, firstUnknown) = try index.read { (try $0.pendingRemovals(), $0.committedNextObject) }
-    for number in firstUnknown..<(firstUnknown + VaultFormat.uncommittedObjects) { try objects.remove(number) }
+    let failures = objects.remove(Array(firstUnknown..<(firstUnknown + VaultFormat.uncommittedObjects)))
+    if let error = failures.first?.value { throw error }
     if pending.isEmpty { return }
     for removal in pending {
       if let inode = removal.inode {

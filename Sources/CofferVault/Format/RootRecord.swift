@@ -5,7 +5,7 @@ internal import CofferSystem
 /// The sealed root: what every commit writes last. Through the buckets that it holds, and the tags of the pages that hold the
 /// others, it authenticates every row.
 struct RootRecord: Equatable, Sendable {
-  /// Rises by one with every commit.
+  /// Rises with every commit.
   var generation: UInt64
   /// Drawn at creation: a vault that went another way has another.
   var branch: [UInt8]
@@ -37,7 +37,11 @@ struct RootRecord: Equatable, Sendable {
     pageTags.replaceSubrange(Self.place(of: page), with: tag)
   }
 
-  mutating func takePageTags(of other: RootRecord) { pageTags = other.pageTags }
+  /// Takes the branch and the counters of what operations made.
+  mutating func take(_ numbers: RootRecord) {
+    branch = numbers.branch
+    (nextInode, nextObject) = (numbers.nextInode, numbers.nextObject)
+  }
 
   /// - Parameter buckets: at most ``bucketLimit``.
   mutating func hold(_ buckets: [Int: Bucket]) {

@@ -20,7 +20,7 @@ enum VaultFormat {
   static let bucketCount = 1 << bucketBits
   static let bucketsPerPage = 64
   /// Objects that may be made between two commits, and so be left over by a crash.
-  static let uncommittedObjects: UInt64 = 64
+  static let uncommittedObjects: UInt64 = 512
   /// Bytes of a file at most: one pebibyte.
   static let fileSizeLimit: UInt64 = 1 << 50
   /// Slots of an object at most.

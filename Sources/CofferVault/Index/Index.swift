@@ -9,14 +9,14 @@ internal import GRDB
 /// Invariants, held between operations:
 /// 1. a row that was read or written lies in a bucket that was verified first;
 /// 2. the buckets in memory equal the rows in SQLite, which are those of the last commit; what changed since is in the
-///    session's buffer;
+///    session's buffer, and what a commit under way is about to store below it;
 /// 3. after a commit that failed for another reason than a full disk, nothing more is written until the vault is opened
 ///    again.
 final class Index: Sendable {
-  /// Kept open; all statements run under `lock`, past the queue.
+  /// Kept open; all statements run past the queue, under `lock` or, of a commit, while nobody reads.
   private let queue: DatabaseQueue
   private let lock = NSLock()
-  /// Touched only under `lock`.
+  /// Touched only under `lock`, but to store what a commit has prepared.
   private nonisolated(unsafe) let session: IndexSession
 
   /// Writes the first root and the first rows of a new vault; returns its first anchor.
@@ -31,7 +31,10 @@ final class Index: Sendable {
       let session = IndexSession(stored: try StoredRows(db, keys: keys, vault: vault, new: root), keys: keys)
       defer { session.close() }
       try session.operation { try firstRows(session) }
-      return try session.commit().root
+      let commit = try session.beginCommit()
+      let preparation = try session.prepare(commit, commit.changes.sorted)
+      session.store(preparation, commit)
+      return try session.end(commit, preparation)
     }
   }
 
@@ -61,12 +64,14 @@ final class Index: Sendable {
     lock.lock()
     defer { lock.unlock() }
     session.remember(count)
-    // Where these fail, reading is slower, or memory stays, and nothing else.
-    if count != nil {
-      try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -8192") }
-    } else {
-      try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -2048") }
-      try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
+    session.withConnection {
+      // Where these fail, reading is slower, or memory stays, and nothing else.
+      if count != nil {
+        try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -8192") }
+      } else {
+        try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -2048") }
+        try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
+      }
     }
   }
 
@@ -74,22 +79,56 @@ final class Index: Sendable {
   func forgetOpened() {
     lock.lock()
     defer { lock.unlock() }
-    session.forgetOpened()
-    try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
+    session.withConnection {
+      session.forgetOpened()
+      try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
+    }
   }
 
-  /// Makes everything since the last commit durable; nil where nothing changed. A thread that waited while another
-  /// committed finds nothing left to do: so commits at the same time become one.
+  // MARK: Committing
+
+  typealias Committed = (root: CommittedRoot, removals: [PendingRemoval])
+
+  /// Makes everything so far durable; nil where others did, or nothing changed. A thread that waited while another committed
+  /// finds nothing left to do: so commits at the same time become one.
   ///
-  /// - Parameter prepare: makes durable what the rows refer to. It runs under the index's lock, so that no operation
-  ///   comes between it and the commit.
-  func commit(prepare: () throws -> Void) throws -> (root: CommittedRoot, removals: [PendingRemoval])? {
-    lock.lock()
-    defer { lock.unlock() }
-    try session.requireUsable()
-    guard session.hasChanges else { return nil }
-    try prepare()
-    return try session.commit()
+  /// - Parameter prepare: makes durable what the rows refer to. It runs after the operations whose changes are committed.
+  func commit(prepare: () throws -> Void) throws -> Committed? {
+    var wanted: UInt64?
+    while true {
+      let step = try read { session -> (commit: CommitUnderWay, isBegun: Bool)? in
+        try session.requireUsable()
+        // Not more than there was at the call: others may go on to change something.
+        let generation = wanted ?? session.newestGeneration
+        wanted = generation
+        if session.committed.generation >= generation { return nil }
+        if let underWay = session.underWay { return (underWay, false) }
+        return (try session.beginCommit(), true)
+      }
+      guard let step else { return nil }
+      if step.isBegun { return try finish(step.commit, prepare: prepare) }
+      step.commit.wait()
+    }
+  }
+
+  /// Takes what has gathered out of the buffer, for ``finish(_:prepare:)``, which must follow; nil where a commit is under way.
+  func beginCommit() throws -> CommitUnderWay? {
+    try read { session in session.underWay == nil ? try session.beginCommit() : nil }
+  }
+
+  /// Brings a commit to its end. No lock is held while it seals and writes: operations go on, and wait only where they need
+  /// of SQLite what they do not find in memory.
+  func finish(_ commit: CommitUnderWay, prepare: () throws -> Void) throws -> Committed {
+    do {
+      try prepare()
+    } catch {
+      read { $0.fail(commit) }
+      throw error
+    }
+    let changes = commit.changes.sorted
+    let preparation = try read { try $0.prepare(commit, changes) }
+    session.store(preparation, commit)
+    return (try read { try $0.end(commit, preparation) }, commit.removals)
   }
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
@@ -101,18 +140,19 @@ final class Index: Sendable {
     lock.lock()
     defer { lock.unlock() }
     try session.requireUsable()
-    let copy = try DatabaseQueue(path: path)
-    try withoutActuallyEscaping(isCancelled) { isCancelled in
-      try queue.backup(to: copy, pagesPerStep: 1024) { _ in if isCancelled() { throw VaultError.cancelled } }
+    return try session.withConnection {
+      let copy = try DatabaseQueue(path: path)
+      try withoutActuallyEscaping(isCancelled) { isCancelled in
+        try queue.backup(to: copy, pagesPerStep: 1024) { _ in if isCancelled() { throw VaultError.cancelled } }
+      }
+      try copy.close()
+      return (session.committed, session.committedNextObject)
     }
-    try copy.close()
-    return (session.committed, session.committedNextObject)
   }
 
+  /// Waits for a commit that is under way. Nothing can be done afterwards.
   func close() throws {
-    lock.lock()
-    defer { lock.unlock() }
-    session.close()
+    while let commit = read({ $0.closeUnlessCommitting() }) { commit.wait() }
     try queue.close()
   }
 }

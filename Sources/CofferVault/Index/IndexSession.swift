@@ -3,11 +3,12 @@ internal import CofferFiles
 internal import CofferKeys
 internal import CofferSystem
 
-/// The index as operations see it: the rows of the last commit, and over them what was changed since.
+/// The index as operations see it: the rows of the last commit, over them those of a commit under way, and over them what
+/// was changed since.
 ///
-/// Changes gather in memory and are written in one transaction by ``commit()``. So an operation that fails is undone
-/// without asking SQLite, a row that changes a hundred times is sealed once, and a commit that found the disk full can
-/// be made again. Used only under the index's lock.
+/// Changes gather in memory and are written in one transaction. So an operation that fails is undone without asking SQLite, a
+/// row that changes a hundred times is sealed once, and a commit that found the disk full can be made again. Used only under
+/// the index's lock, but for ``store(_:_:)``.
 final class IndexSession {
   var rowKeys: RowKeys
   /// Numbers are taken from here; the last commit's are in `stored`.
@@ -19,14 +20,15 @@ final class IndexSession {
   private static let cacheLimit = 1 << 20
   /// Names, and what they stand for, as they are stored: for whoever lists folders again, or removes what is in them.
   private var listed = ListedRows()
-  /// What changed since the last commit.
-  private var buffer: [RowID: BufferedRow] = [:]
-  private var bufferedBytes = 0
-  /// The keys in `buffer` by their prefix, for kinds that are read in order.
-  private var bufferedKeys: [RowFamily: Set<RowKey>] = [:]
+  /// What changed since the last commit began.
+  private var buffer = ChangeBuffer()
+  /// Its changes lie between the stored rows and `buffer`.
+  private(set) var underWay: CommitUnderWay?
+  /// Commits that failed since the last one: their generations are not given again, for files wait for them.
+  private var failedCount: UInt64 = 0
   /// What the running operation replaced in `buffer`, for when it fails.
-  private var journal: [(id: RowID, before: BufferedRow?)] = []
-  /// Removed by operations since the last commit: their objects go when it is durable, and stay when it is not.
+  private var journal: [(id: RowID, before: ChangeBuffer.Row?)] = []
+  /// Removed by operations since the last commit began: their objects go when the next is durable, and stay when it is not.
   private var removals: [PendingRemoval] = []
   /// What the running operation wants done when it is applied.
   private var operationRemovals: [PendingRemoval] = []
@@ -34,16 +36,8 @@ final class IndexSession {
   /// What the running operation changed that others may remember.
   private var noted: [TreeChange] = []
   private var hasFailed = false
-  /// Operations since the last commit.
+  /// Operations since the last commit began.
   private(set) var operationCount = 0
-
-  private enum BufferedRow {
-    case record(Record)
-    case removed
-
-    var cost: Int { if case .record(let record) = self { record.cost } else { 64 } }
-    var record: Record? { if case .record(let record) = self { record } else { nil } }
-  }
 
   /// Operations, rows and bytes that gather before a commit is made in any case: bounds memory, and what a crash undoes.
   private static let limits = (operations: 4096, rows: 8192, bytes: 1 << 20)
@@ -52,6 +46,7 @@ final class IndexSession {
     self.stored = stored
     root = stored.root
     rowKeys = RowKeys(metadataKey: keys.metadata)
+    stored.beforeReading = { [unowned self] in takeOverIfStored() }
   }
 
   // MARK: Transactions
@@ -63,22 +58,28 @@ final class IndexSession {
   /// `root.nextObject` of the last commit: objects from here on are unknown to a vault that crashes now.
   var committedNextObject: UInt64 { stored.root.nextObject }
 
-  var hasChanges: Bool {
-    !buffer.isEmpty || !removals.isEmpty || root.nextObject != stored.root.nextObject
-      || root.branch != stored.root.branch
+  /// The generation of the commit that will hold what changes from now on.
+  var nextGeneration: UInt64 { (underWay?.generation ?? stored.root.generation + failedCount) + 1 }
+
+  /// The generation of the commit that holds, or will hold, everything so far.
+  var newestGeneration: UInt64 { hasChanges ? nextGeneration : underWay?.generation ?? stored.root.generation }
+
+  private var hasChanges: Bool {
+    let last = underWay?.numbers ?? stored.root
+    return !buffer.rows.isEmpty || !removals.isEmpty || root.nextObject != last.nextObject || root.branch != last.branch
   }
 
-  /// So much has gathered that the next operation should wait for a commit.
+  /// So much has gathered that the next operation should wait until a commit has begun.
   var isFull: Bool {
-    operationCount >= Self.limits.operations || buffer.count >= Self.limits.rows
-      || bufferedBytes >= Self.limits.bytes
+    operationCount >= Self.limits.operations || buffer.rows.count >= Self.limits.rows
+      || buffer.byteCount >= Self.limits.bytes
   }
 
   /// The changes take no more room than what they remove gives: names go, or change.
   var isShrinking: Bool {
     get throws {
       var difference = 0
-      for (id, row) in buffer {
+      for (id, row) in buffer.rows {
         switch row {
         case .removed: difference -= 1
         case .record(.inode(let inode)):
@@ -130,43 +131,93 @@ final class IndexSession {
     } catch {
       root = rootBefore
       operationEffects = []
-      for change in journal.reversed() { put(change.before, at: change.id) }
+      for change in journal.reversed() { buffer.put(change.before, at: change.id) }
       throw error
     }
   }
 
-  /// Makes all changes durable. The removals are those that this commit holds.
-  ///
-  /// Where the disk is full, nothing is lost: the changes stay in memory, and the commit can be made again. After any
-  /// other failure nobody can know what is stored, and the vault must be opened again.
-  func commit() throws -> (root: CommittedRoot, removals: [PendingRemoval]) {
+  // MARK: Committing
+
+  /// Takes everything so far out of the buffer, for a commit that the caller must bring to its end: by ``prepare(_:_:)``,
+  /// ``store(_:_:)`` and ``end(_:_:)``, or by ``fail(_:)``. There is one at a time.
+  func beginCommit() throws -> CommitUnderWay {
     try requireUsable()
-    let changes = buffer.map { StoredRows.Change(id: $0.key, record: $0.value.record) }.sorted { left, right in
-      // In the order of the tables' trees.
-      left.id.kind.table != right.id.kind.table
-        ? left.id.kind.table.rawValue < right.id.kind.table.rawValue : left.id.key < right.id.key
-    }
+    precondition(underWay == nil, "one commit at a time")
+    let commit = CommitUnderWay(
+      buffer, removals: removals, operationCount: operationCount, numbers: root, generation: nextGeneration)
+    underWay = commit
+    buffer = ChangeBuffer()
+    removals = []
+    operationCount = 0
+    return commit
+  }
+
+  /// Gathers what `commit` needs to know of the last one. Where it throws, the commit has ended.
+  func prepare(_ commit: CommitUnderWay, _ changes: [StoredRows.Change]) throws -> StoredRows.Preparation {
     do {
-      try stored.commit(changes, numbers: root)
+      try requireUsable()
+      return try stored.prepare(changes, numbers: commit.numbers, generation: commit.generation)
     } catch {
-      if VaultError.wrapping(error) != .full { abandon() }
+      end(commit, failingWith: error)
       throw error
     }
-    root = stored.root
-    for change in changes {
-      if let record = change.record, change.id.kind.isCached {
-        cache.insert(record, change.id, cost: record.cost)
-      } else {
-        cache.remove(change.id)
-      }
-      listed.didCommit(change.id, change.record)
+  }
+
+  /// Stores what was prepared. Needs not the index's lock: it may take long.
+  func store(_ preparation: StoredRows.Preparation, _ commit: CommitUnderWay) {
+    stored.store(preparation) { commit.outcome = $0 }
+  }
+
+  /// Ends a commit whose storing is over, unless a reader did before. Throws where it has failed.
+  ///
+  /// Where the disk is full, nothing is lost: the changes are as before, and the commit can be made again. After any
+  /// other failure nobody can know what is stored, and the vault must be opened again.
+  func end(_ commit: CommitUnderWay, _ preparation: StoredRows.Preparation) throws -> CommittedRoot {
+    takeOverIfStored()
+    if let committed = commit.committed { return committed }
+    guard case .failure(let error)? = commit.outcome else {
+      fail(commit)
+      throw VaultError.needsReopening
     }
-    buffer.removeAll(keepingCapacity: true)
-    bufferedKeys.removeAll(keepingCapacity: true)
-    bufferedBytes = 0
-    operationCount = 0
-    defer { removals = [] }
-    return (committed, removals)
+    stored.giveUp(preparation)
+    end(commit, failingWith: error)
+    throw error
+  }
+
+  private func end(_ commit: CommitUnderWay, failingWith error: any Error) {
+    if VaultError.wrapping(error) != .full { abandon() }
+    fail(commit)
+  }
+
+  /// Ends a commit of which nothing was stored: its changes are as if it had never begun.
+  func fail(_ commit: CommitUnderWay) {
+    defer { commit.end() }
+    guard underWay === commit else { return }
+    underWay = nil
+    failedCount += 1
+    let later = buffer
+    buffer = commit.changes
+    for (id, row) in later.rows { buffer.put(row, at: id) }
+    removals = commit.removals + removals
+    operationCount += commit.operationCount
+  }
+
+  /// Where the commit under way is stored, it is the last one from now on.
+  private func takeOverIfStored() {
+    guard let commit = underWay, case .success(let result)? = commit.outcome else { return }
+    stored.takeOver(result)
+    for (id, row) in commit.changes.rows {
+      if let record = row.record, id.kind.isCached {
+        cache.insert(record, id, cost: record.cost)
+      } else {
+        cache.remove(id)
+      }
+      listed.didCommit(id, row.record)
+    }
+    underWay = nil
+    failedCount = 0
+    commit.committed = committed
+    commit.end()
   }
 
   /// Draws a new branch with a generation above `anchor`: what is stored here is the vault from now on.
@@ -180,13 +231,23 @@ final class IndexSession {
     hasFailed = true
     cache = GenerationCache(limit: cache.limit)
     listed = ListedRows(limit: listed.limit)
-    buffer = [:]
-    bufferedKeys = [:]
-    bufferedBytes = 0
+    buffer = ChangeBuffer()
     removals = []
+    underWay?.end()
+    underWay = nil
   }
 
-  /// Ends every use of the connection. What was not committed is lost.
+  /// Runs `body` while nobody else uses the connection.
+  func withConnection<Result>(_ body: () throws -> Result) rethrows -> Result { try stored.reading(body) }
+
+  /// Closes, or returns the commit that is to be waited for first.
+  func closeUnlessCommitting() -> CommitUnderWay? {
+    if let underWay { return underWay }
+    close()
+    return nil
+  }
+
+  /// Ends every use of the connection. What was not committed is lost. No commit is under way.
   func close() {
     abandon()
     stored.close()
@@ -216,26 +277,40 @@ final class IndexSession {
     let id = RowID(kind: kind, key: key)
     try requireOperation(id)
     // A row that was never stored leaves nothing to remove.
-    guard try stored.contains(kind, key) else { return buffer(nil, at: id) }
-    buffer(.removed, at: id)
+    let isStored = try stored.contains(kind, key)
+    let isBelow = underWay?.changes[id].map { $0.record != nil } ?? isStored
+    buffer(isBelow ? .removed : nil, at: id)
   }
 
   /// At most about `limit` opened rows whose keys begin with `prefix`, ascending from after `last` on; none where there
   /// are no more.
   func rows(_ kind: RecordKind, prefix: RowPrefix, after last: RowKey?, limit: Int) throws -> [(RowKey, [UInt8])] {
-    var last = last
-    while true {
-      let keys = try stored.keys(kind, prefix: prefix, after: last, limit: limit)
-      let isEnd = keys.count < limit
-      // Changed rows lie between the stored ones.
-      let changed = bufferedKeys[RowFamily(kind: kind, prefix: prefix.high)]?.filter { key in
-        (last.map { $0 < key } ?? true) && (isEnd || keys.last.map { key <= $0 } ?? false)
-      }
-      var values = try keys.last.map { try stored.values(kind, after: last, through: $0, count: keys.count) } ?? [:]
-      for key in changed ?? [] { values[key] = buffer[RowID(kind: kind, key: key)]?.record?.encoded }
-      if isEnd || !values.isEmpty { return values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
-      last = keys.last
+    if try stored.keys(kind, prefix: prefix, after: last, limit: 1).isEmpty {
+      return merge([:], with: changedKeys(kind, prefix).filter { key in last.map { $0 < key } ?? true }, kind)
     }
+    return try stored.reading {
+      var last = last
+      while true {
+        let keys = try stored.keys(kind, prefix: prefix, after: last, limit: limit)
+        let isEnd = keys.count < limit
+        // Changed rows lie between the stored ones.
+        let changed = changedKeys(kind, prefix).filter { key in
+          (last.map { $0 < key } ?? true) && (isEnd || keys.last.map { key <= $0 } ?? false)
+        }
+        let values = try keys.last.map { try stored.values(kind, after: last, through: $0, count: keys.count) } ?? [:]
+        let merged = merge(values, with: changed, kind)
+        if isEnd || !merged.isEmpty { return merged }
+        last = keys.last
+      }
+    }
+  }
+
+  private func merge(
+    _ values: [RowKey: [UInt8]], with changed: Set<RowKey>, _ kind: RecordKind
+  ) -> [(RowKey, [UInt8])] {
+    var values = values
+    for key in changed { values[key] = self.changed(RowID(kind: kind, key: key))?.record?.encoded }
+    return values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   // MARK: Listing
@@ -260,7 +335,7 @@ final class IndexSession {
   ) throws -> [(key: RowKey, entries: [Entry])] {
     let keys = try stored.keys(.entry, prefix: prefix, after: last, limit: limit)
     // Changed names lie between the stored ones, and are few or not worth remembering.
-    if keys.isEmpty || bufferedKeys[RowFamily(kind: .entry, prefix: prefix.high)]?.isEmpty == false {
+    if keys.isEmpty || !changedKeys(.entry, prefix).isEmpty {
       return try rows(.entry, prefix: prefix, after: last, limit: limit).map {
         ($0.0, try Entry.decode($0.1, parent: parent))
       }
@@ -268,27 +343,30 @@ final class IndexSession {
     let known = keys.map { listed.entries($0) }
     let missingCount = known.count { $0 == nil }
     if missingCount == 0 { return zip(keys, known).map { ($0, $1 ?? []) } }
-    let values =
-      missingCount > keys.count / 2
-      ? try stored.values(.entry, after: last, through: keys[keys.count - 1], count: keys.count) : [:]
-    return try zip(keys, known).map { key, known in
-      if let known { return (key, known) }
-      guard let bytes = try values[key] ?? stored.value(.entry, key) else { throw MalformedBytes() }
-      let entries = try Entry.decode(bytes, parent: parent)
-      listed.insert(entries, key)
-      return (key, entries)
+    // No commit is under way that changes any of them.
+    return try stored.reading {
+      let values =
+        missingCount > keys.count / 2
+        ? try stored.values(.entry, after: last, through: keys[keys.count - 1], count: keys.count) : [:]
+      return try zip(keys, known).map { key, known in
+        if let known { return (key, known) }
+        guard let bytes = try values[key] ?? stored.value(.entry, key) else { throw MalformedBytes() }
+        let entries = try Entry.decode(bytes, parent: parent)
+        listed.insert(entries, key)
+        return (key, entries)
+      }
     }
   }
 
   /// What a listing showed of a row of names, where it still stands.
   func listedEntries(at key: RowKey) -> [Entry]? {
-    buffer[RowID(kind: .entry, key: key)] == nil ? listed.entries(key) : nil
+    changed(RowID(kind: .entry, key: key)) == nil ? listed.entries(key) : nil
   }
 
   /// An inode as its record has it, often without a look at the record.
   func nodeIfPresent(_ number: InodeNumber) throws -> ListedNode? {
     let id = RowID(kind: .inode, key: rowKeys.inode(number))
-    let isChanged = buffer[id] != nil
+    let isChanged = changed(id) != nil
     if !isChanged, let known = listed.node(id.key) { return known }
     guard let node = try inodeIfPresent(number).map({ ListedNode($0) }) else { return nil }
     if !isChanged { listed.insert(node, id.key) }
@@ -300,7 +378,8 @@ final class IndexSession {
     cache = GenerationCache(limit: cache.limit)
     listed = ListedRows(limit: listed.limit)
     // What has changed was verified before, and is to be committed by that.
-    let needed = Set(buffer.keys.map(\.key.bucket))
+    var needed = Set(buffer.rows.keys.map(\.key.bucket))
+    if let underWay { needed.formUnion(underWay.changes.rows.keys.map(\.key.bucket)) }
     stored.forgetVerified { needed.contains($0) }
   }
 
@@ -330,8 +409,17 @@ final class IndexSession {
 
   // MARK: Buffer
 
+  /// What changed of a row since the last commit.
+  private func changed(_ id: RowID) -> ChangeBuffer.Row? { buffer[id] ?? underWay?.changes[id] }
+
+  private func changedKeys(_ kind: RecordKind, _ prefix: RowPrefix) -> Set<RowKey> {
+    let keys = buffer.keys(kind, prefix)
+    guard let underWay else { return keys }
+    return keys.union(underWay.changes.keys(kind, prefix))
+  }
+
   private func record(_ id: RowID) throws -> Record? {
-    if let changed = buffer[id] { return changed.record }
+    if let changed = changed(id) { return changed.record }
     if let known = cache.find(id) { return known }
     guard let bytes = try stored.value(id.kind, id.key) else { return nil }
     if id.kind.isCached { cache.insert(.bytes(bytes), id, cost: Record.bytes(bytes).cost) }
@@ -346,30 +434,10 @@ final class IndexSession {
   /// A bucket that does not fit its sum fails the operation that would write there, not the commit of many.
   private func requireOperation(_ id: RowID) throws { try stored.verify(id.key.bucket) }
 
-  private func buffer(_ row: BufferedRow?, at id: RowID) {
+  private func buffer(_ row: ChangeBuffer.Row?, at id: RowID) {
     journal.append((id, buffer[id]))
-    put(row, at: id)
+    buffer.put(row, at: id)
   }
-
-  private func put(_ row: BufferedRow?, at id: RowID) {
-    let before = buffer[id]
-    buffer[id] = row
-    bufferedBytes += (row?.cost ?? 0) - (before?.cost ?? 0)
-    // An inode has one row, and its prefix no other.
-    guard id.kind != .inode, (row == nil) != (before == nil) else { return }
-    let family = RowFamily(kind: id.kind, prefix: id.key.high)
-    if row == nil {
-      bufferedKeys[family]?.remove(id.key)
-    } else {
-      bufferedKeys[family, default: []].insert(id.key)
-    }
-  }
-}
-
-/// Rows of one kind whose keys begin alike.
-private struct RowFamily: Hashable {
-  let kind: RecordKind
-  let prefix: UInt64
 }
 
 extension RecordKind {

@@ -83,7 +83,10 @@ struct RowKeys: Sendable {
     didSet { names = GenerationCache(limit: 2048) }
   }
 
-  init(metadataKey: SecretKey) { keyedHash = KeyedHash(key: metadataKey.derived("row keys")) }
+  init(metadataKey: SecretKey) {
+    keyedHash = KeyedHash(key: metadataKey.derived("row keys"))
+    pendingPrefix = RowPrefix(high: RowKey.word(Self.hash("pending", [], keyedHash), at: 0))
+  }
 
   mutating func entry(parent: InodeNumber, name: [UInt8]) -> RowKey {
     let id = NameInFolder(folder: parent, name: name)
@@ -134,9 +137,10 @@ struct RowKeys: Sendable {
 
   var settingPrefix: RowPrefix { RowPrefix(high: word("settings", [])) }
 
-  func pending(_ inode: InodeNumber) -> RowKey { RowKey(high: pendingPrefix.high, low: inode.value) }
+  /// What all marks of removals begin with. Each file that goes has one.
+  let pendingPrefix: RowPrefix
 
-  var pendingPrefix: RowPrefix { RowPrefix(high: word("pending", [])) }
+  func pending(_ inode: InodeNumber) -> RowKey { RowKey(high: pendingPrefix.high, low: inode.value) }
 
   func deposit(_ inode: InodeNumber) -> RowKey { RowKey(high: depositPrefix.high, low: inode.value) }
 
@@ -159,7 +163,9 @@ struct RowKeys: Sendable {
     word(kind, inode.value.bigEndianBytes + name) & nameMask | 1 << 62
   }
 
-  private func hash(_ kind: String, _ bytes: [UInt8]) -> [UInt8] {
+  private func hash(_ kind: String, _ bytes: [UInt8]) -> [UInt8] { Self.hash(kind, bytes, keyedHash) }
+
+  private static func hash(_ kind: String, _ bytes: [UInt8], _ keyedHash: KeyedHash) -> [UInt8] {
     keyedHash.code(for: [UInt8(kind.utf8.count)] + Array(kind.utf8) + bytes)
   }
 }

@@ -1,12 +1,23 @@
 internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
+internal import Foundation
 internal import GRDB
 
 /// The rows of the last commit: what lies in SQLite, opened and held against the buckets, the bucket pages and the root.
 ///
-/// The only place that reads and writes rows. Used only under the index's lock.
+/// The only place that reads and writes rows. Used only under the index's lock, but for ``store(_:ended:)``.
+///
+/// A commit goes in three steps: ``prepare(_:numbers:generation:)`` gathers what it needs to know, `store` seals and writes,
+/// beside operations that find what they need in memory, and ``takeOver(_:)`` or ``giveUp(_:)`` ends it. In between everything
+/// here is as the last commit left it.
 final class StoredRows {
+  /// Held while SQLite is used. Taken under the index's lock by who reads, and never the other way round.
+  private let connection = NSLock()
+  /// Calls of `reading` that are under way, one within the other.
+  private var readingDepth = 0
+  /// Called before anybody reads: takes over what was stored meanwhile.
+  var beforeReading: () -> Void = {}
   private let statements: IndexStatements
   private let hasher: RowHasher
   private var sealer: RecordSealer
@@ -63,6 +74,20 @@ final class StoredRows {
 
   // MARK: Reading
 
+  /// Runs `body` while no commit writes: what it finds in memory and in SQLite is of the same commit, until it returns.
+  func reading<Result>(_ body: () throws -> Result) rethrows -> Result {
+    if readingDepth == 0 {
+      connection.lock()
+      beforeReading()
+    }
+    readingDepth += 1
+    defer {
+      readingDepth -= 1
+      if readingDepth == 0 { connection.unlock() }
+    }
+    return try body()
+  }
+
   /// Every bucket is read and verified again before it is next used, but for those that `isNeeded` is true of.
   func forgetVerified(unless isNeeded: (Int) -> Bool) {
     verified.forgetAll(unless: isNeeded)
@@ -80,17 +105,20 @@ final class StoredRows {
 
   /// The opened value of a row, or nil where there is none.
   func value(_ kind: RecordKind, _ key: RowKey) throws -> [UInt8]? {
-    try verify(key.bucket)
-    guard let tag = verified.tag(kind.table, key) else { return nil }
-    let found = try key.withBytes { row in
-      try statements[kind.table].value.first(.bytes(row)) { columns in
-        let value = try columns[0]
-        guard RowTag(endOf: value) == tag else { throw Self.disorder }
-        return try open(value, kind: kind, row: row)
+    guard try contains(kind, key) else { return nil }
+    return try reading {
+      // Who waited for a commit may have to look again.
+      guard try contains(kind, key), let tag = verified.tag(kind.table, key) else { return nil }
+      let found = try key.withBytes { row in
+        try statements[kind.table].value.first(.bytes(row)) { columns in
+          let value = try columns[0]
+          guard RowTag(endOf: value) == tag else { throw Self.disorder }
+          return try open(value, kind: kind, row: row)
+        }
       }
+      guard let found else { throw Self.disorder }
+      return found
     }
-    guard let found else { throw Self.disorder }
-    return found
   }
 
   func contains(_ kind: RecordKind, _ key: RowKey) throws -> Bool {
@@ -104,7 +132,8 @@ final class StoredRows {
     return verified.rows(kind.table, prefix: prefix, after: last, limit: limit).map(\.key)
   }
 
-  /// The opened values of the `count` rows from after `first` up to and with `last`, which begin with the same prefix.
+  /// The opened values of the `count` rows from after `first` up to and with `last`, which begin with the same prefix. The
+  /// caller is `reading`.
   func values(_ kind: RecordKind, after first: RowKey?, through last: RowKey, count: Int) throws -> [RowKey: [UInt8]] {
     let lower = first?.bytes ?? last.high.bigEndianBytes
     let expected = verified.rows(kind.table, prefix: RowPrefix(high: last.high), after: first, limit: count)
@@ -137,122 +166,161 @@ final class StoredRows {
     let record: Record?
   }
 
-  /// Stores `changes`, the buckets and the root in one transaction. `numbers` gives the counters of the new root.
+  /// What a commit is about to store, and what it needs to know of the last one for it.
+  struct Preparation: Sendable {
+    let changes: [Change]
+    /// The tags of the stored rows that `changes` replace.
+    fileprivate let replaced: [RowTag?]
+    /// What the root is to hold of buckets, and the pages that take the others, as the last commit left them.
+    fileprivate var held: [Int: Bucket]
+    fileprivate var pages: [Int: [Bucket]]
+    /// The buckets of `changes`, as the last commit left them.
+    fileprivate var buckets: [Int: Bucket]
+    fileprivate var root: RootRecord
+    fileprivate let salt: UInt32
+    /// The salt's value, where it is not stored yet.
+    fileprivate let newSalt: [UInt8]?
+    fileprivate let key: RecordKey
+  }
+
+  /// What a commit stored: what becomes of this when it is taken over.
+  struct Stored: Sendable {
+    fileprivate let preparation: Preparation
+    fileprivate let tags: [RowTag?]
+    fileprivate let sealedRoot: [UInt8]
+  }
+
+  /// Gathers what a commit of `changes`, which are in the order of the tables' trees, needs. `numbers` gives the counters of
+  /// the new root.
+  func prepare(_ changes: [Change], numbers: RootRecord, generation: UInt64) throws -> Preparation {
+    try reading {
+      var next = root
+      next.take(numbers)
+      next.generation = generation
+      var newSalt: [UInt8]?
+      let salt = try salt ?? drawSalt(&next, &newSalt)
+      let key = try recordKey(salt) { newSalt }
+      var buckets: [Int: Bucket] = [:]
+      // Before the first write in a bucket, because a write would take a replayed row into the new sum.
+      let replaced = try changes.map { change in
+        let number = change.id.key.bucket
+        try verify(number)
+        if buckets[number] == nil { buckets[number] = try bucket(number) }
+        return verified.tag(change.id.kind.table, change.id.key)
+      }
+      let (held, pages) = try placeBuckets(buckets)
+      return Preparation(
+        changes: changes, replaced: replaced, held: held, pages: pages, buckets: buckets, root: next, salt: salt,
+        newSalt: newSalt, key: key)
+    }
+  }
+
+  /// Seals and stores what was prepared, in one transaction. Needs no lock of the index's; who reads waits while SQLite writes.
   ///
-  /// Where it throws, SQLite holds the last commit, and so does this.
-  func commit(_ changes: [Change], numbers: RootRecord) throws {
-    var next = numbers
-    next.takePageTags(of: root)
-    var changed: [Int: Bucket] = [:]
+  /// Where it throws, SQLite holds the last commit.
+  /// - Parameter ended: called with the outcome before anybody reads again.
+  func store(_ preparation: Preparation, ended: (Result<Stored, any Error>) -> Void) {
+    let sealed: Result<SealedCommit, any Error> = Result { try SealedCommit(preparation, hasher) }
+    connection.lock()
+    defer { connection.unlock() }
+    ended(
+      Result {
+        let sealed = try sealed.get()
+        try write(sealed, preparation)
+        var stored = preparation
+        (stored.root, stored.pages) = (sealed.root, sealed.pages)
+        return Stored(preparation: stored, tags: sealed.changes.map(\.tag), sealedRoot: sealed.sealedRoot)
+      })
+  }
+
+  private func write(_ sealed: SealedCommit, _ preparation: Preparation) throws {
     try statements.begin.run()
     do {
-      let salt = try salt ?? drawSalt(&next)
-      let key = try recordKey(salt)
-      for start in stride(from: 0, to: changes.count, by: Self.portion) {
-        try store(changes[start..<min(start + Self.portion, changes.count)], key, &changed)
+      if let salt = preparation.newSalt {
+        try salt.withUnsafeBytes { try statements.storeSalt.run(.integer(Int64(preparation.salt)), .bytes($0)) }
       }
-      let sealedPages = try storeBuckets(changed, key, &next)
-      next.generation = root.generation + 1
-      let sealed = try Self.rootRow.withUnsafeBytes { try key.seal(next.encoded(), kind: .root, row: $0) }
-      try sealed.withUnsafeBytes { try statements.storeRoot.run(.bytes($0)) }
+      for (position, change) in sealed.changes.enumerated() {
+        try write(change, preparation.changes[position].id, isStored: preparation.replaced[position] != nil)
+      }
+      for (page, value) in sealed.sealedPages {
+        try value.withUnsafeBytes { try statements.storeBucket.run(.integer(Int64(page)), .bytes($0)) }
+      }
+      try sealed.sealedRoot.withUnsafeBytes { try statements.storeRoot.run(.bytes($0)) }
       try statements.commit.run()
-      self.salt = salt
-      root = next
-      pages.merge(sealedPages) { $1 }
-      sealedRoot = sealed
     } catch {
       // SQLite ends the transaction by itself on some errors (a full disk among them); then there is nothing to undo.
       try? statements.rollback.run()
-      sealer.forget(numbers.nextSalt)
-      for change in changes { verified.forget(change.id.key.bucket) }
       throw error
     }
+  }
+
+  private func write(_ change: SealedChange, _ id: RowID, isStored: Bool) throws {
+    let table = statements[id.kind.table]
+    try id.key.withBytes { row in
+      try change.value.withUnsafeBytes { value in
+        switch (isStored, !value.isEmpty) {
+        case (false, true): try table.insert.run(.bytes(row), .bytes(value))
+        case (true, true): try table.update.run(.bytes(row), .bytes(value))
+        case (true, false): try table.delete.run(.bytes(row))
+        case (false, false): break
+        }
+      }
+    }
+  }
+
+  /// What was stored is the last commit from now on.
+  func takeOver(_ stored: Stored) {
+    let preparation = stored.preparation
+    salt = preparation.salt
+    root = preparation.root
+    pages.merge(preparation.pages) { $1 }
+    sealedRoot = stored.sealedRoot
+    for (change, tag) in zip(preparation.changes, stored.tags) {
+      verified.set(tag, change.id.kind.table, change.id.key)
+    }
+  }
+
+  /// What was prepared is not stored: its rows are read and verified again before they are next used.
+  func giveUp(_ preparation: Preparation) {
+    if preparation.newSalt != nil { sealer.forget(preparation.salt) }
+    for bucket in preparation.buckets.keys { verified.forget(bucket) }
   }
 
   /// The next commit's generation will be above `generation`.
   func raiseGeneration(to generation: UInt64) { root.generation = max(root.generation, generation) }
 
-  /// Rows that are sealed before they are written: bounds the memory of a commit.
-  private static let portion = 128
-
-  private func store(
-    _ changes: ArraySlice<Change>, _ key: RecordKey, _ changed: inout [Int: Bucket]
-  ) throws {
-    // Before the first write in a bucket, because a write would take a replayed row into the new sum.
-    let old = try changes.map { change in
-      try verify(change.id.key.bucket)
-      return verified.tag(change.id.kind.table, change.id.key)
-    }
-    let first = changes.startIndex
-    let sealed = try concurrentMap(changes.count) { [hasher] position in
-      try SealedChange(changes[first + position], replacing: old[position], key, hasher)
-    }
-    for (position, change) in sealed.enumerated() {
-      let id = changes[first + position].id
-      try id.key.withBytes { row in
-        let table = statements[id.kind.table]
-        try change.value.withUnsafeBytes { value in
-          switch (old[position] != nil, !value.isEmpty) {
-          case (false, true): try table.insert.run(.bytes(row), .bytes(value))
-          case (true, true): try table.update.run(.bytes(row), .bytes(value))
-          case (true, false): try table.delete.run(.bytes(row))
-          case (false, false): break
-          }
-        }
-      }
-      verified.set(change.tag, id.kind.table, id.key)
-      var bucket = try changed[id.key.bucket] ?? bucket(id.key.bucket)
-      bucket.sum ^= change.hash
-      bucket.count &+= (change.tag != nil ? 1 : 0) &- (old[position] != nil ? 1 : 0)
-      changed[id.key.bucket] = bucket
-    }
-  }
-
-  private func drawSalt(_ next: inout RootRecord) throws -> UInt32 {
+  private func drawSalt(_ next: inout RootRecord, _ value: inout [UInt8]?) throws -> UInt32 {
     let index = next.nextSalt
     guard index < .max else { throw VaultError.damaged(what: "a salt") }
-    let value = Randomness.bytes(RecordSealer.saltByteCount)
-    try value.withUnsafeBytes { try statements.storeSalt.run(.integer(Int64(index)), .bytes($0)) }
+    value = Randomness.bytes(RecordSealer.saltByteCount)
     sealer.forget(index)
     next.nextSalt += 1
     return index
   }
 
-  /// Puts the buckets that differ from their pages into the root, or, where they are too many for it, into their pages,
-  /// which it returns. A page that cannot be opened stays as it is, and the root goes on to hold its buckets: what is damaged
-  /// elsewhere keeps nobody from a commit.
-  private func storeBuckets(
-    _ changed: [Int: Bucket], _ key: RecordKey, _ next: inout RootRecord
-  ) throws -> [Int: [Bucket]] {
+  /// Where the buckets go that differ from their pages: into the root, or, where they are too many for it, into their pages. A
+  /// page that cannot be opened stays as it is, and the root goes on to hold its buckets: what is damaged elsewhere keeps
+  /// nobody from a commit.
+  private func placeBuckets(_ changed: [Int: Bucket]) throws -> (held: [Int: Bucket], pages: [Int: [Bucket]]) {
     var held = root.buckets.merging(changed) { $1 }
-    var sealedPages: [Int: [Bucket]] = [:]
+    var pages: [Int: [Bucket]] = [:]
     if held.count > heldBucketLimit {
       for (page, numbers) in Dictionary(grouping: held.keys, by: { $0 / VaultFormat.bucketsPerPage }) {
         guard var buckets = try? self.page(page) else { continue }
         for number in numbers {
           if let bucket = held.removeValue(forKey: number) { buckets[number % VaultFormat.bucketsPerPage] = bucket }
         }
-        sealedPages[page] = buckets
+        pages[page] = buckets
       }
       // Those whose pages could not be opened: the root held them before, for no other could be changed.
       guard held.count <= RootRecord.bucketLimit else { throw Self.damagedPage(held.keys.first ?? 0) }
     }
-    next.hold(held)
-    for (page, buckets) in sealedPages.sorted(by: { $0.key < $1.key }) { try storePage(page, buckets, key, &next) }
-    return sealedPages
-  }
-
-  private func storePage(_ page: Int, _ buckets: [Bucket], _ key: RecordKey, _ next: inout RootRecord) throws {
-    let sealed = try UInt32(page).bigEndianBytes.withUnsafeBytes {
-      try key.seal(Bucket.encode(buckets), kind: .bucket, row: $0)
-    }
-    next.setPageTag(page, to: sealed.suffix(Sealing.tagByteCount))
-    try sealed.withUnsafeBytes { try statements.storeBucket.run(.integer(Int64(page)), .bytes($0)) }
+    return (held, pages)
   }
 
   // MARK: Sealing
 
-  private static let rootRow: [UInt8] = [1]
+  fileprivate static let rootRow: [UInt8] = [1]
 
   private func open(_ value: UnsafeRawBufferPointer, kind: RecordKind, row: [UInt8]) throws -> [UInt8] {
     try row.withUnsafeBytes { try open(value, kind: kind, row: $0) }
@@ -262,8 +330,8 @@ final class StoredRows {
     try recordKey(RecordSealer.saltIndex(of: value)).open(value, kind: kind, row: row)
   }
 
-  private func recordKey(_ index: UInt32) throws -> RecordKey {
-    try sealer.key(index) { try statements.salt.first(.integer(Int64(index))) { Array(try $0[0]) } }
+  private func recordKey(_ index: UInt32, new value: () -> [UInt8]? = { nil }) throws -> RecordKey {
+    try sealer.key(index) { try value() ?? statements.salt.first(.integer(Int64(index))) { Array(try $0[0]) } }
   }
 
   // MARK: Buckets
@@ -277,6 +345,11 @@ final class StoredRows {
 
   /// The buckets of a page as it was sealed last; it must carry the tag that the root names.
   private func page(_ page: Int) throws -> [Bucket] {
+    if let known = pages[page] { return known }
+    return try reading { try readPage(page) }
+  }
+
+  private func readPage(_ page: Int) throws -> [Bucket] {
     if let known = pages[page] { return known }
     let buckets: [Bucket]
     if let tag = root.pageTag(page) {
@@ -303,13 +376,16 @@ final class StoredRows {
   /// Compares a bucket's rows with what must be there, once, before the first read or write in it.
   func verify(_ index: Int) throws {
     if verified.use(index) { return }
-    let expected = try bucket(index)
-    verified.begin(index)
-    do {
-      try scan(index, expecting: expected)
-    } catch {
-      verified.forget(index)
-      throw error
+    try reading {
+      if verified.use(index) { return }
+      let expected = try bucket(index)
+      verified.begin(index)
+      do {
+        try scan(index, expecting: expected)
+      } catch {
+        verified.forget(index)
+        throw error
+      }
     }
   }
 
@@ -364,5 +440,45 @@ private struct SealedChange: Sendable {
       tag = nil
     }
     self.hash = hash
+  }
+}
+
+/// A commit as it is written.
+private struct SealedCommit {
+  let changes: [SealedChange]
+  /// Pages with their buckets, and as they are stored.
+  let pages: [Int: [Bucket]]
+  let sealedPages: [(page: Int, value: [UInt8])]
+  let root: RootRecord
+  let sealedRoot: [UInt8]
+
+  init(_ preparation: StoredRows.Preparation, _ hasher: RowHasher) throws {
+    let key = preparation.key
+    var (buckets, pages, root) = (preparation.buckets, preparation.pages, preparation.root)
+    changes = try zip(preparation.changes, preparation.replaced).map { change, replaced in
+      let sealed = try SealedChange(change, replacing: replaced, key, hasher)
+      let number = change.id.key.bucket
+      var bucket = buckets[number] ?? Bucket()
+      bucket.sum ^= sealed.hash
+      bucket.count &+= (sealed.tag != nil ? 1 : 0) &- (replaced != nil ? 1 : 0)
+      buckets[number] = bucket
+      return sealed
+    }
+    var held = preparation.held
+    for (number, bucket) in buckets {
+      let (page, place) = number.quotientAndRemainder(dividingBy: VaultFormat.bucketsPerPage)
+      if held[number] != nil { held[number] = bucket } else { pages[page]?[place] = bucket }
+    }
+    root.hold(held)
+    sealedPages = try pages.sorted { $0.key < $1.key }.map { page, buckets in
+      let value = try UInt32(page).bigEndianBytes.withUnsafeBytes {
+        try key.seal(Bucket.encode(buckets), kind: .bucket, row: $0)
+      }
+      root.setPageTag(page, to: value.suffix(Sealing.tagByteCount))
+      return (page, value)
+    }
+    sealedRoot = try StoredRows.rootRow.withUnsafeBytes { try key.seal(root.encoded(), kind: .root, row: $0) }
+    self.pages = pages
+    self.root = root
   }
 }

@@ -213,6 +213,20 @@ import Testing
     try vault.close()
   }
 
+  @Test func `what a file takes is known before it joins`() throws {
+    let vault = try fixture.create()
+    for size in [0, 1, 4096, 4097, 10_000, 65_536, 100_000, 200_000, 700_000] {
+      let file = try make(vault, "\(size)", exponent: nil)
+      try file.write([UInt8](repeating: 1, count: size), at: 0)
+      let said = try file.attributes.storedByteCount
+      try file.sync()
+      #expect(try file.attributes.storedByteCount == said, "\(size)")
+      #expect(said >= size)
+      try file.close()
+    }
+    try vault.close()
+  }
+
   @Test func `a sync of a small file leaves another file's dirty blocks alone`() throws {
     let log = CallLog()
     let vault = try fixture.create(files: FileSystem(faults: log))

@@ -15,10 +15,13 @@ enum Effort {
 
   static func environment(_ name: String) -> String? { ProcessInfo.processInfo.environment[name] }
 
+  /// As many of `count` rounds as are asked for.
+  static func scaled(_ count: Int) -> Int { max(1, count * share / 100) }
+
   /// Calls `body` with seeds from 0 on, or from a seed that is printed.
   static func rounds(_ count: Int, _ body: (UInt64) throws -> Void) throws {
     guard let soakMinutes else {
-      for seed in 0..<max(1, count * share / 100) { try body(UInt64(seed)) }
+      for seed in 0..<scaled(count) { try body(UInt64(seed)) }
       return
     }
     print("seeds from \(firstSeed)")
