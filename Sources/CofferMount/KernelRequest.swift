@@ -17,6 +17,7 @@ struct KernelRequest {
 
   static let headerByteCount = 40
   private static let operationOffset = 4
+  private static let requesterOffset = 32
   private let bytes: UnsafeRawBufferPointer
 
   /// Nil for what is too short.
@@ -31,6 +32,9 @@ struct KernelRequest {
   var operation: Operation? {
     Operation(rawValue: bytes.loadUnaligned(fromByteOffset: Self.operationOffset, as: UInt32.self))
   }
+
+  /// The thread that asks; 0 where the kernel asks by itself, as when it forgets a number or a file is closed.
+  var requester: UInt32 { bytes.loadUnaligned(fromByteOffset: Self.requesterOffset, as: UInt32.self) }
 
   /// Makes a request in `buffer` one of another operation with the same arguments. The buffer holds a header.
   static func set(_ operation: Operation, in buffer: fuse_buf) {

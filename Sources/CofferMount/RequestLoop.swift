@@ -6,7 +6,7 @@ internal import Synchronization
 /// The threads that take the kernel's requests and answer them.
 ///
 /// To wake a thread costs as much as to answer a small request. So one thread alone waits for requests, and it answers the
-/// small ones itself. It wakes another before a large one, and where requests keep waiting. Before it sleeps it looks for the
+/// small ones itself. It wakes another before a large one, and where those of several programs keep waiting. Before it sleeps it looks for the
 /// next request for a while, for a program that walks a tree asks again within microseconds, as long as that finds any.
 ///
 /// An answer may have to wait, perhaps for what another request brings. So while requests come, a thread that takes none
@@ -39,8 +39,6 @@ final class RequestLoop: @unchecked Sendable {
 
   /// How long to look for the next request, in nanoseconds: a few times what a program needs between two.
   private static let lookingTime: UInt64 = 30_000
-  /// How many requests in a row find others waiting before another thread helps.
-  private static let backlogLimit = 4
   /// What takes as long is not waited for, in nanoseconds.
   private static let longTime: UInt64 = 500_000
   /// How often to look whether requests are taken, in seconds.
@@ -83,17 +81,12 @@ final class RequestLoop: @unchecked Sendable {
   private func work() {
     var request = fuse_buf()
     defer { free(request.mem) }
-    var backlog = 0
+    var backlog = Backlog()
     while let taken = take(&request) {
       takenCount.wrappingAdd(1, ordering: .relaxed)
       let kind = kind(of: request)
-      // One that waits is often the other half of what a single program does, as a number that the kernel forgets is.
-      backlog = kind == .small && taken == .itWaited ? backlog + 1 : 0
       let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
-      if kind == .large || isSlow || backlog >= Self.backlogLimit {
-        backlog = 0
-        call()
-      }
+      if backlog.isLong(with: request, kind == .small && taken == .itWaited) || kind == .large || isSlow { call() }
       let start = Self.now
       UnnamedFile.answering(request) { fuse_session_process_buf(session, &request) }
       if kind == .sync { syncTime.store(Self.now - start, ordering: .relaxed) }
@@ -236,6 +229,31 @@ final class RequestLoop: @unchecked Sendable {
 
     mutating func didFind() { misses = 0 }
     mutating func didMiss() { misses += 1 }
+  }
+
+  /// Requests in a row that have waited. Those of a single thread are one after the other, and what the kernel asks by itself
+  /// waits for nobody: to answer them by turns on two processors takes longer than on one. Others may wait in earnest.
+  private struct Backlog {
+    private var count = 0
+    private var last: UInt32 = 0
+
+    /// How many of different threads make another thread worth its waking.
+    private static let limit = 4
+
+    /// Takes note of a request; whether another thread shall help.
+    mutating func isLong(with request: fuse_buf, _ hasWaited: Bool) -> Bool {
+      guard hasWaited else {
+        count = 0
+        return false
+      }
+      let requester = KernelRequest(request)?.requester ?? 0
+      if requester == 0 || requester == last { return false }
+      last = requester
+      count += 1
+      guard count >= Self.limit else { return false }
+      count = 0
+      return true
+    }
   }
 
   private enum Kind { case small, large, sync }

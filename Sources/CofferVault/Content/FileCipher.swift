@@ -7,8 +7,6 @@ internal import CofferSystem
 struct FileCipher: Sendable {
   let key: SecretKey
   private let context: [UInt8]
-  /// Derived beforehand for a file that is small to begin with, because its content is sealed more than once.
-  private let inlineKey: SecretKey?
   /// The key of the map pages that were not sealed anew yet, while the file's key is being changed.
   private var earlier: Earlier?
 
@@ -17,9 +15,8 @@ struct FileCipher: Sendable {
     let firstPage: UInt64
   }
 
-  init(key: SecretKey, vault: VaultID, inode: InodeNumber, isSmall: Bool = false) {
+  init(key: SecretKey, vault: VaultID, inode: InodeNumber) {
     self.key = key
-    inlineKey = isSmall ? Self.inlineKey(of: key) : nil
     context = Array("coffer content \(VaultFormat.version)".utf8) + vault.bytes + inode.value.bigEndianBytes
   }
 
@@ -43,16 +40,22 @@ struct FileCipher: Sendable {
   }
 
   func sealInline(_ bytes: [UInt8]) throws -> [UInt8] {
-    try Sealing.seal(Padding.pad(bytes), key: inlineKey ?? Self.inlineKey(of: key), authenticating: context)
+    if bytes.isEmpty { return Self.nothing }
+    return try Sealing.seal(Padding.pad(bytes), key: inlineKey, authenticating: context)
   }
 
   func sealInline(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] { try sealInline(Array(bytes)) }
 
   func openInline(_ sealed: [UInt8]) throws -> [UInt8] {
-    try Padding.unpad(Sealing.open(sealed, key: inlineKey ?? Self.inlineKey(of: key), authenticating: context))
+    if sealed == Self.nothing { return [] }
+    return try Padding.unpad(Sealing.open(sealed, key: inlineKey, authenticating: context))
   }
 
-  private static func inlineKey(of key: SecretKey) -> SecretKey { key.derived("inline") }
+  private var inlineKey: SecretKey { key.derived("inline") }
+
+  /// The content of an empty file: most files are made empty. The record, which is authenticated and sealed, says all that
+  /// there is to it; as long as what is sealed, so that the record's length does not tell.
+  private static let nothing = [UInt8](repeating: 0, count: Padding.pad([]).count + Sealing.overhead)
 }
 
 /// How the blocks of an object are handed out to workers: runs of blocks that lie in one map page.

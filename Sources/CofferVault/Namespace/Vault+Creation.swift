@@ -98,7 +98,7 @@ extension Vault {
     _ node: NewNode, in parent: Inode, _ session: IndexSession
   ) throws -> (inode: Inode, cipher: FileCipher) {
     let number = session.newInodeNumber()
-    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number, isSmall: true)
+    let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
     var inode = newInode(number, .file, node, in: parent, content: .inline(try cipher.sealInline([])))
     inode.wrappedKey = try keys.wrap(cipher.key, for: inode.protection)
     inode.keyCommitment = cipher.key.commitment
