@@ -71,7 +71,12 @@ public struct BlockSealer: Sendable {
   ///   - page: the map page whose blocks are sealed; each page has a key of its own.
   ///   - context: what all blocks of the file are bound to; the block's index is appended to it.
   public init(fileKey: SecretKey, page: UInt64, context: [UInt8]) {
-    key = fileKey.derived("blocks", context: page.bigEndianBytes)
+    self.init(KeyDerivation(from: fileKey), page: page, context: context)
+  }
+
+  /// - Parameter derivation: from the file's own key.
+  public init(_ derivation: KeyDerivation, page: UInt64, context: [UInt8]) {
+    key = derivation.key("blocks", context: page.bigEndianBytes)
     self.context = context
   }
 

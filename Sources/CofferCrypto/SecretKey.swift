@@ -30,12 +30,49 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
     key.withUnsafeBytes { SecretBytes(copying: $0) }
   }
 
-  /// HKDF-SHA256 (RFC 5869) with this key as input key material.
-  ///
+  /// HKDF-SHA256 (RFC 5869) with this key as input key material; see ``KeyDerivation/key(_:context:)``.
+  public func derived(_ label: String, context: [UInt8] = []) -> SecretKey {
+    KeyDerivation(from: self).key(label, context: context)
+  }
+
+  /// HKDF-SHA256 (RFC 5869) with secret bytes of any length as input key material; they must be as hard to guess as the
+  /// key shall be.
+  public static func derived(from secret: SecretBytes, _ label: String, context: [UInt8] = []) -> SecretKey {
+    secret.withUnsafeBytes { SecretKey(SymmetricKey(data: $0)) }.derived(label, context: context)
+  }
+
+  /// A value that commits to this key and reveals nothing of it. AES-GCM does not commit to its key, so a commitment is
+  /// stored beside what is sealed under it and compared before use.
+  public var commitment: [UInt8] { KeyDerivation(from: self).commitment }
+
+  public var description: String { "<secret key>" }
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// HKDF-SHA256 (RFC 5869) for several keys from one, whose first step is done once. For as long as they are derived: unlike
+/// a key it is not overwritten when it goes.
+public struct KeyDerivation {
+  /// HKDF's second step, under what the first one gave.
+  private let expansion: HMAC<SHA256>
+
+  public init(from key: SecretKey) {
+    // HMAC-SHA256 under the salt, which is always the same and hashed once.
+    var extraction = Self.extraction
+    key.key.withUnsafeBytes { extraction.update(data: $0) }
+    expansion = HMAC(key: SymmetricKey(data: extraction.finalize()))
+  }
+
   /// - Parameters:
   ///   - label: what the derived key is for; unique for each purpose in the product.
   ///   - context: what it is bound to, such as an identifier; any length.
-  public func derived(_ label: String, context: [UInt8] = []) -> SecretKey {
+  public func key(_ label: String, context: [UInt8] = []) -> SecretKey {
+    SecretKey(SymmetricKey(data: code(label, context)))
+  }
+
+  /// As ``SecretKey/commitment``.
+  public var commitment: [UInt8] { code("commitment", []).withUnsafeBytes { Array($0) } }
+
+  private func code(_ label: String, _ context: [UInt8]) -> HMAC<SHA256>.MAC {
     // The label's length goes first, so that no label and context can be read as another pair.
     // HKDF's second step, for as many bytes as SHA-256 has, is one HMAC of the info and a counter of 1. The library's own
     // function for it takes twice as long.
@@ -45,33 +82,12 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
     info.append(contentsOf: label.utf8)
     info.append(contentsOf: context)
     info.append(1)
-    let code = HMAC<SHA256>.authenticationCode(for: info, using: SymmetricKey(data: extracted))
-    return SecretKey(SymmetricKey(data: code))
-  }
-
-  /// HKDF-SHA256 (RFC 5869) with secret bytes of any length as input key material; they must be as hard to guess as the
-  /// key shall be.
-  public static func derived(from secret: SecretBytes, _ label: String, context: [UInt8] = []) -> SecretKey {
-    secret.withUnsafeBytes { SecretKey(SymmetricKey(data: $0)) }.derived(label, context: context)
-  }
-
-  /// HKDF's first step is HMAC-SHA256 under the salt, which is always the same and hashed once.
-  private var extracted: HashedAuthenticationCode<SHA256> {
-    var extraction = Self.extraction
-    key.withUnsafeBytes { extraction.update(data: $0) }
-    return extraction.finalize()
-  }
-
-  /// A value that commits to this key and reveals nothing of it. AES-GCM does not commit to its key, so a commitment is
-  /// stored beside what is sealed under it and compared before use.
-  public var commitment: [UInt8] {
-    derived("commitment").key.withUnsafeBytes { Array($0) }
+    var expansion = expansion
+    info.withUnsafeBytes { expansion.update(data: $0) }
+    return expansion.finalize()
   }
 
   private static let extraction = HMAC<SHA256>(key: SymmetricKey(data: Array("coffer".utf8)))
-
-  public var description: String { "<secret key>" }
-  public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// Compares without telling by its time where the first difference is.

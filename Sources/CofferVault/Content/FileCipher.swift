@@ -7,8 +7,15 @@ internal import CofferSystem
 struct FileCipher: Sendable {
   let key: SecretKey
   private let context: [UInt8]
+  /// What the content needs first, where it was derived together with what proves the key.
+  private var first: First?
   /// The key of the map pages that were not sealed anew yet, while the file's key is being changed.
   private var earlier: Earlier?
+
+  private enum First: Sendable {
+    case inline(SecretKey)
+    case page(BlockSealer)
+  }
 
   private struct Earlier: Sendable {
     let key: SecretKey
@@ -20,7 +27,18 @@ struct FileCipher: Sendable {
     context = Array("coffer content \(VaultFormat.version)".utf8) + vault.bytes + inode.value.bigEndianBytes
   }
 
+  /// Of a file with this content, whose key others have derived something from.
+  init(key: SecretKey, _ derivation: KeyDerivation, vault: VaultID, inode: InodeNumber, content: Inode.Content) {
+    self.init(key: key, vault: vault, inode: inode)
+    switch content {
+    case .inline(let sealed) where sealed != Self.nothing: first = .inline(derivation.key(Self.inlineLabel))
+    case .object: first = .page(BlockSealer(derivation, page: 0, context: context))
+    default: break
+    }
+  }
+
   func sealer(page: UInt64) -> BlockSealer {
+    if page == 0, earlier == nil, case .page(let sealer) = first { return sealer }
     let key = earlier.flatMap { page >= $0.firstPage ? $0.key : nil } ?? key
     return BlockSealer(fileKey: key, page: page, context: context)
   }
@@ -51,7 +69,11 @@ struct FileCipher: Sendable {
     return try Padding.unpad(Sealing.open(sealed, key: inlineKey, authenticating: context))
   }
 
-  private var inlineKey: SecretKey { key.derived("inline") }
+  private var inlineKey: SecretKey {
+    if case .inline(let key) = first { key } else { key.derived(Self.inlineLabel) }
+  }
+
+  private static let inlineLabel = "inline"
 
   /// The content of an empty file: most files are made empty. The record, which is authenticated and sealed, says all that
   /// there is to it; as long as what is sealed, so that the record's length does not tell.

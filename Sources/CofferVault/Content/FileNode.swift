@@ -86,7 +86,7 @@ final class FileNode: Sendable {
     protectedKey = ProtectedKey(inode)
     // Also for a file that was just made: the vault may have been locked since.
     if cipher != nil { try vault.keys.requireCreating(inode.protection) }
-    let cipher = try cipher ?? protectedKey.cipher(inode.number, vault)
+    let cipher = try cipher ?? protectedKey.cipher(inode.number, vault, for: inode.content)
     self.cipher = cipher
     byteCount = inode.byteCount
     revision = inode.revision

@@ -142,21 +142,32 @@ struct ProtectedKey: Sendable {
   }
 
   /// Throws `locked`, or `damaged` where the key is not the one that was committed to.
-  func cipher(_ inode: InodeNumber, _ vault: Vault) throws -> FileCipher {
+  ///
+  /// - Parameter content: what it is about to open; nil where that is not known.
+  func cipher(_ inode: InodeNumber, _ vault: Vault, for content: Inode.Content? = nil) throws -> FileCipher {
     do {
-      let cipher = FileCipher(key: try key(wrapped, commitment, vault), vault: vault.id, inode: inode)
+      let (key, derivation) = try key(wrapped, commitment, vault)
+      let cipher =
+        if let content {
+          FileCipher(key: key, derivation, vault: vault.id, inode: inode, content: content)
+        } else {
+          FileCipher(key: key, vault: vault.id, inode: inode)
+        }
       guard let rekeying else { return cipher }
       return cipher.with(
-        earlier: try key(rekeying.wrappedKey, rekeying.keyCommitment, vault), from: rekeying.nextPage)
+        earlier: try self.key(rekeying.wrappedKey, rekeying.keyCommitment, vault).key, from: rekeying.nextPage)
     } catch is CryptoError {
       throw VaultError.damaged(what: "a file's key")
     }
   }
 
-  private func key(_ wrapped: [UInt8], _ commitment: [UInt8], _ vault: Vault) throws -> SecretKey {
+  private func key(
+    _ wrapped: [UInt8], _ commitment: [UInt8], _ vault: Vault
+  ) throws -> (key: SecretKey, derivation: KeyDerivation) {
     let key = try vault.keys.unwrap(wrapped, for: protection)
-    guard equalInConstantTime(key.commitment, commitment) else { throw CryptoError.notAuthentic }
-    return key
+    let derivation = KeyDerivation(from: key)
+    guard equalInConstantTime(derivation.commitment, commitment) else { throw CryptoError.notAuthentic }
+    return (key, derivation)
   }
 
   /// Writes the key into a record.
