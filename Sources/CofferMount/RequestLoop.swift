@@ -6,7 +6,7 @@ internal import Synchronization
 /// The threads that take the kernel's requests and answer them.
 ///
 /// To wake a thread costs as much as to answer a small request. So one thread alone waits for requests, and it answers the
-/// small ones itself. It wakes another before a large one, and where those of several programs keep waiting. Before it sleeps it looks for the
+/// small ones itself. It wakes another before one that takes long, and where those of several programs keep waiting. Before it sleeps it looks for the
 /// next request for a while, for a program that walks a tree asks again within microseconds, as long as that finds any.
 ///
 /// An answer may have to wait, perhaps for what another request brings. So while requests come, a thread that takes none
@@ -15,6 +15,8 @@ final class RequestLoop: @unchecked Sendable {
   private let session: OpaquePointer
   private let keepsAwake: Bool
   private let didIdle: @Sendable () -> Void
+  /// With two processors the program that asks needs the one on which another thread would read or write.
+  private let helpsWithLarge = ProcessInfo.processInfo.activeProcessorCount > 2
   private let descriptor: CInt
   /// A thread waits for the next request.
   private let isWaiting = Atomic(false)
@@ -40,7 +42,7 @@ final class RequestLoop: @unchecked Sendable {
   /// How long to look for the next request, in nanoseconds: a few times what a program needs between two.
   private static let lookingTime: UInt64 = 30_000
   /// What takes as long is not waited for, in nanoseconds.
-  private static let longTime: UInt64 = 500_000
+  private static let longTime: UInt64 = 1_000_000
   /// How often to look whether requests are taken, in seconds.
   private static let watchingTime = 0.002
   /// So many requests between two looks are worth processors that stay awake, which they do for a while after, in
@@ -86,7 +88,8 @@ final class RequestLoop: @unchecked Sendable {
       takenCount.wrappingAdd(1, ordering: .relaxed)
       let kind = kind(of: request)
       let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
-      if backlog.isLong(with: request, kind == .small && taken == .itWaited) || kind == .large || isSlow { call() }
+      let isBacklog = backlog.isLong(with: request, (kind == .small || kind == .large) && taken == .itWaited)
+      if isBacklog || kind == .long || (kind == .large && helpsWithLarge) || isSlow { call() }
       let start = Self.now
       UnnamedFile.answering(request) { fuse_session_process_buf(session, &request) }
       if kind == .sync { syncTime.store(Self.now - start, ordering: .relaxed) }
@@ -256,7 +259,7 @@ final class RequestLoop: @unchecked Sendable {
     }
   }
 
-  private enum Kind { case small, large, sync }
+  private enum Kind { case small, large, long, sync }
 
   /// Whether the answer takes much longer than waking a thread. A sync does where the last one did: it depends on the disk.
   private func kind(of request: fuse_buf) -> Kind {
@@ -264,7 +267,7 @@ final class RequestLoop: @unchecked Sendable {
     switch header.operation {
     case .read: return header.readByteCount >= Self.largeByteCount ? .large : .small
     case .write: return request.size >= Self.largeByteCount ? .large : .small
-    case .fallocate, .copyFileRange: return .large
+    case .fallocate, .copyFileRange: return .long
     case .fsync, .fsyncdir: return .sync
     default: return .small
     }
