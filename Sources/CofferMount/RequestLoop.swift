@@ -6,8 +6,9 @@ internal import Synchronization
 /// The threads that take the kernel's requests and answer them.
 ///
 /// To wake a thread costs as much as to answer a small request. So one thread alone waits for requests, and it answers the
-/// small ones itself. It wakes another before one that takes long, and where those of several programs keep waiting. Before it sleeps it looks for the
-/// next request for a while, for a program that walks a tree asks again within microseconds, as long as that finds any.
+/// small ones itself. It wakes another before one that takes long, and where those of several programs keep waiting. Before
+/// it sleeps it looks for the next request for a while, for a program that walks a tree asks again within microseconds, as
+/// long as that finds any.
 ///
 /// An answer may have to wait, perhaps for what another request brings. So while requests come, a thread that takes none
 /// looks from time to time whether they are still taken, and wakes another where they are not.
