@@ -54,7 +54,7 @@ final class FuseSession: Sendable {
   ///
   /// - Parameters:
   ///   - keepsAwake: processors shall not halt while many requests come.
-  ///   - idle: called before a thread sleeps until the next request.
+  ///   - idle: called before a thread sleeps.
   func serve(keepsAwake: Bool, idle: @escaping @Sendable () -> Void) {
     guard let session = condition.withLock({ pointer }) else { return }
     let threadCount = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2)

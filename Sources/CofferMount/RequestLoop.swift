@@ -54,7 +54,7 @@ final class RequestLoop: @unchecked Sendable {
   /// - Parameters:
   ///   - session: of the library, mounted. It must outlive the loop.
   ///   - keepsAwake: while many requests come, processors that are idle shall not halt.
-  ///   - idle: called before the thread that waits for requests sleeps.
+  ///   - idle: called before a thread sleeps.
   init(_ session: OpaquePointer, keepsAwake: Bool, idle: @escaping @Sendable () -> Void) {
     self.session = session
     self.keepsAwake = keepsAwake
@@ -109,6 +109,7 @@ final class RequestLoop: @unchecked Sendable {
     if let isTaken = takeNow(&request) { return isTaken ? .itWaited : nil }
     while true {
       guard !isWaiting.exchange(true, ordering: .acquiringAndReleasing) else {
+        didIdle()
         guard idle() else { return nil }
         if let isTaken = takeNow(&request) { return isTaken ? .weWaited : nil }
         continue

@@ -155,7 +155,14 @@ public final class Vault: Sendable {
   private func commitIndex(_ begun: CommitUnderWay? = nil) throws {
     let committed: Index.Committed?
     do {
-      committed = try commitOnDiskThatMayBeFull(begun)
+      let prepare = { [objects] in try objects.syncFolders() }
+      let makeRoom = { [ballast] in ballast.release() }
+      committed =
+        if let begun {
+          try index.finish(begun, prepare: prepare, makeRoom: makeRoom)
+        } else {
+          try index.commit(prepare: prepare, makeRoom: makeRoom)
+        }
     } catch {
       files.commitFailed(error)
       throw error
@@ -166,20 +173,6 @@ public final class Vault: Sendable {
     // At once, before somebody else takes the room that a removal made.
     ballast.restore()
     try anchor.follow(root)
-  }
-
-  private func commitOnDiskThatMayBeFull(_ begun: CommitUnderWay?) throws -> Index.Committed? {
-    do {
-      if let begun { return try index.finish(begun, prepare: { try objects.syncFolders() }) }
-      return try index.commit(prepare: { try objects.syncFolders() })
-    } catch {
-      // What was to be committed is still there, so that it can be tried again with more room. Only for what makes room:
-      // anything else would use it up, and nothing could be removed any more.
-      guard VaultError.wrapping(error) == .full, try index.read({ try $0.isShrinking }), ballast.release() else {
-        throw error
-      }
-      return try index.commit(prepare: { try objects.syncFolders() })
-    }
   }
 
   /// Whether the key store says that the vault belongs to somebody beside its owner; nil where the key store's word is
@@ -210,14 +203,16 @@ public final class Vault: Sendable {
     try VaultError.catching {
       defer {
         files.close()
-        commits.wait()
         try? index.close()
+        commits.wait()
         lock.unlock()
       }
       if isReadOnly { return }
       defer { anchor.end() }
       // What cannot be stored of one file keeps nothing else back.
       let committed = Result { () throws(VaultError) in try commit() }
+      // What they have removed is to be marked, and what they have stored is to be the anchor's.
+      commits.wait()
       let marks = Result { try commitIndex() }
       try anchor.flush()
       try committed.get()

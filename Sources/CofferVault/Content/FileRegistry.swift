@@ -199,7 +199,8 @@ final class FileRegistry: Sendable {
 
   /// A commit is durable.
   func didCommit(generation: UInt64) {
-    committed.store(generation, ordering: .releasing)
+    // Those of two threads may come here in the other order.
+    committed.max(generation, ordering: .acquiringAndReleasing)
     let done = state.withLock { state -> [FileNode] in
       let numbers = state.joined.filter { $0.value <= generation }.keys
       for number in numbers { state.joined[number] = nil }

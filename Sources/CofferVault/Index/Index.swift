@@ -34,7 +34,7 @@ final class Index: Sendable {
       let commit = try session.beginCommit()
       let preparation = try session.prepare(commit, commit.changes.sorted)
       session.store(preparation, commit)
-      return try session.end(commit, preparation)
+      return try session.takeOver(commit, preparation)
     }
   }
 
@@ -92,8 +92,8 @@ final class Index: Sendable {
   /// Makes everything so far durable; nil where others did, or nothing changed. A thread that waited while another committed
   /// finds nothing left to do: so commits at the same time become one.
   ///
-  /// - Parameter prepare: makes durable what the rows refer to. It runs after the operations whose changes are committed.
-  func commit(prepare: () throws -> Void) throws -> Committed? {
+  /// - Parameters: as those of ``finish(_:prepare:makeRoom:)``.
+  func commit(prepare: () throws -> Void, makeRoom: () -> Bool = { false }) throws -> Committed? {
     var wanted: UInt64?
     while true {
       let step = try read { session -> (commit: CommitUnderWay, isBegun: Bool)? in
@@ -106,29 +106,51 @@ final class Index: Sendable {
         return (try session.beginCommit(), true)
       }
       guard let step else { return nil }
-      if step.isBegun { return try finish(step.commit, prepare: prepare) }
+      if step.isBegun { return try finish(step.commit, prepare: prepare, makeRoom: makeRoom) }
       step.commit.wait()
     }
   }
 
-  /// Takes what has gathered out of the buffer, for ``finish(_:prepare:)``, which must follow; nil where a commit is under way.
+  /// Takes what has gathered out of the buffer, for ``finish(_:prepare:makeRoom:)``, which must follow; nil where a commit is
+  /// under way.
   func beginCommit() throws -> CommitUnderWay? {
     try read { session in session.underWay == nil ? try session.beginCommit() : nil }
   }
 
   /// Brings a commit to its end. No lock is held while it seals and writes: operations go on, and wait only where they need
   /// of SQLite what they do not find in memory.
-  func finish(_ commit: CommitUnderWay, prepare: () throws -> Void) throws -> Committed {
-    do {
+  ///
+  /// Where the disk is full, nothing is lost: the changes are as before, and can be committed again. After any other failure
+  /// of the index's nobody can know what is stored, and the vault must be opened again.
+  /// - Parameters:
+  ///   - prepare: makes durable what the rows refer to. It runs after the operations whose changes are committed.
+  ///   - makeRoom: called where the disk is full and the commit makes room itself: gives it what was kept for it, or says
+  ///     that nothing was. The commit is tried again before anybody else can begin one.
+  func finish(_ commit: CommitUnderWay, prepare: () throws -> Void, makeRoom: () -> Bool) throws -> Committed {
+    let changes = commit.changes.sorted
+    var isPrepared = false
+    func attempt() throws -> CommittedRoot {
+      isPrepared = false
       try prepare()
+      isPrepared = true
+      let preparation = try read { try $0.prepare(commit, changes) }
+      session.store(preparation, commit)
+      return try read { try $0.takeOver(commit, preparation) }
+    }
+    do {
+      do {
+        return (try attempt(), commit.removals)
+      } catch {
+        // Only for what makes room: anything else would use it up, and nothing could be removed any more.
+        guard VaultError.wrapping(error) == .full, try read({ try $0.isShrinking(commit) }), makeRoom() else {
+          throw error
+        }
+        return (try attempt(), commit.removals)
+      }
     } catch {
-      read { $0.fail(commit) }
+      read { $0.fail(commit, isFinal: isPrepared && VaultError.wrapping(error) != .full) }
       throw error
     }
-    let changes = commit.changes.sorted
-    let preparation = try read { try $0.prepare(commit, changes) }
-    session.store(preparation, commit)
-    return (try read { try $0.end(commit, preparation) }, commit.removals)
   }
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.

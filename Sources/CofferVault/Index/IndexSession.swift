@@ -75,23 +75,6 @@ final class IndexSession {
       || buffer.byteCount >= Self.limits.bytes
   }
 
-  /// The changes take no more room than what they remove gives: names go, or change.
-  var isShrinking: Bool {
-    get throws {
-      var difference = 0
-      for (id, row) in buffer.rows {
-        switch row {
-        case .removed: difference -= 1
-        case .record(.inode(let inode)):
-          if case .inline = inode.content { difference += 1 }
-          if try !stored.contains(id.kind, id.key) { difference += 1 }
-        case .record: if try id.kind != .entry || !stored.contains(id.kind, id.key) { difference += 1 }
-        }
-      }
-      return difference <= 0
-    }
-  }
-
   /// The object of `removal` shall go once the running operation is committed; nothing happens where it is not.
   func removeObjectAfterCommit(_ removal: PendingRemoval) { operationRemovals.append(removal) }
 
@@ -139,7 +122,7 @@ final class IndexSession {
   // MARK: Committing
 
   /// Takes everything so far out of the buffer, for a commit that the caller must bring to its end: by ``prepare(_:_:)``,
-  /// ``store(_:_:)`` and ``end(_:_:)``, or by ``fail(_:)``. There is one at a time.
+  /// ``store(_:_:)`` and ``takeOver(_:_:)``, as often as it likes, or by ``fail(_:isFinal:)``. There is one at a time.
   func beginCommit() throws -> CommitUnderWay {
     try requireUsable()
     precondition(underWay == nil, "one commit at a time")
@@ -152,15 +135,10 @@ final class IndexSession {
     return commit
   }
 
-  /// Gathers what `commit` needs to know of the last one. Where it throws, the commit has ended.
+  /// Gathers what `commit` needs to know of the last one.
   func prepare(_ commit: CommitUnderWay, _ changes: [StoredRows.Change]) throws -> StoredRows.Preparation {
-    do {
-      try requireUsable()
-      return try stored.prepare(changes, numbers: commit.numbers, generation: commit.generation)
-    } catch {
-      end(commit, failingWith: error)
-      throw error
-    }
+    try requireUsable()
+    return try stored.prepare(changes, numbers: commit.numbers, generation: commit.generation)
   }
 
   /// Stores what was prepared. Needs not the index's lock: it may take long.
@@ -168,31 +146,37 @@ final class IndexSession {
     stored.store(preparation) { commit.outcome = $0 }
   }
 
-  /// Ends a commit whose storing is over, unless a reader did before. Throws where it has failed.
-  ///
-  /// Where the disk is full, nothing is lost: the changes are as before, and the commit can be made again. After any
-  /// other failure nobody can know what is stored, and the vault must be opened again.
-  func end(_ commit: CommitUnderWay, _ preparation: StoredRows.Preparation) throws -> CommittedRoot {
-    takeOverIfStored()
+  /// What was stored is the last commit from now on, unless a reader saw to that before. Throws where nothing was stored.
+  func takeOver(_ commit: CommitUnderWay, _ preparation: StoredRows.Preparation) throws -> CommittedRoot {
+    if underWay === commit { takeOverIfStored() }
     if let committed = commit.committed { return committed }
-    guard case .failure(let error)? = commit.outcome else {
-      fail(commit)
-      throw VaultError.needsReopening
-    }
+    guard underWay === commit, case .failure(let error)? = commit.outcome else { throw VaultError.needsReopening }
     stored.giveUp(preparation)
-    end(commit, failingWith: error)
     throw error
   }
 
-  private func end(_ commit: CommitUnderWay, failingWith error: any Error) {
-    if VaultError.wrapping(error) != .full { abandon() }
-    fail(commit)
+  /// The changes of a commit take no more room than what they remove gives: names go, or change.
+  func isShrinking(_ commit: CommitUnderWay) throws -> Bool {
+    var difference = 0
+    for (id, row) in commit.changes.rows {
+      switch row {
+      case .removed: difference -= 1
+      case .record(.inode(let inode)):
+        if case .inline = inode.content { difference += 1 }
+        if try !stored.contains(id.kind, id.key) { difference += 1 }
+      case .record: if try id.kind != .entry || !stored.contains(id.kind, id.key) { difference += 1 }
+      }
+    }
+    return difference <= 0
   }
 
-  /// Ends a commit of which nothing was stored: its changes are as if it had never begun.
-  func fail(_ commit: CommitUnderWay) {
+  /// Ends a commit of which nothing was stored: its changes are as if it had never begun, and can be committed again.
+  ///
+  /// - Parameter isFinal: nobody can know what is stored, and the vault must be opened again.
+  func fail(_ commit: CommitUnderWay, isFinal: Bool) {
     defer { commit.end() }
     guard underWay === commit else { return }
+    if isFinal { return abandon() }
     underWay = nil
     failedCount += 1
     let later = buffer
