@@ -142,7 +142,9 @@ final class Index: Sendable {
         return (try attempt(), commit.removals)
       } catch {
         // Only for what makes room: anything else would use it up, and nothing could be removed any more.
-        guard VaultError.wrapping(error) == .full, try read({ try $0.isShrinking(commit) }), makeRoom() else {
+        // Where a look at what is stored fails, the disk is still what has failed the commit, and the changes stay.
+        guard VaultError.wrapping(error) == .full, (try? read({ try $0.isShrinking(commit) })) == true, makeRoom()
+        else {
           throw error
         }
         return (try attempt(), commit.removals)
