@@ -3,6 +3,10 @@ import PackageDescription
 
 // The table of rooms and arrows is in ARCHITECTURE.md; Scripts/check-imports holds every import against it.
 
+// Tests go through the rooms many thousand times: Scripts/test and Scripts/sanitize have them optimised, as they ship.
+// Nobody who depends on the package sets this, so that its products stay free of flags of their own.
+let isOptimized = Context.environment["COFFER_OPTIMIZED"] != nil
+
 let settings: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
   .enableUpcomingFeature("ExistentialAny"),
@@ -10,13 +14,14 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
+let roomSettings = settings + (isOptimized ? [.unsafeFlags(["-O"])] : [])
 
 func room(_ name: String, _ dependencies: [Target.Dependency] = [], _ resources: [Resource]? = nil) -> Target {
-  .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
+  .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: roomSettings)
 }
 
 func command(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+  .executableTarget(name: name, dependencies: dependencies, swiftSettings: roomSettings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {

@@ -7,7 +7,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
   }
 
   private func answer(code: Int32 = 0, _ arguments: String...) throws -> [String: Any] {

@@ -8,7 +8,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
   }
 
   @Test func `a tree comes back as it was`() throws {

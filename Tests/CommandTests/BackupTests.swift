@@ -9,7 +9,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("put", "-", "/large", input: noise(300_000))
     try desk.done("put", "-", "/small", input: noise(500))
   }

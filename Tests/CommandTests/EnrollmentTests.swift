@@ -9,7 +9,7 @@ import Testing
   init() throws { desk = try Desk() }
 
   @Test func `only the company's own, unused code lets a device in`() async throws {
-    try desk.done("init")
+    try desk.makeVault()
     let server = try RunningServer(at: desk)
     _ = try server.administer("tenant", "create", "Other")
     let code = try server.enrollmentCode()
@@ -43,7 +43,7 @@ import Testing
     try desk.done("enroll", server.url, code)
     try desk.refused(73, "belongs to a company already", running: ["enroll", server.url, server.enrollmentCode()])
     desk.environment["COFFER_VAULT"] = desk.path("second")
-    try desk.done("init")
+    try desk.makeVault()
     try desk.refused(66, "coffer enroll", running: ["policy"])
     try desk.refused(66, "coffer enroll", running: ["policy", "refresh"])
     try desk.refused(77, "unknown, used or expired", running: ["enroll", server.url, code])
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test func `removing files never un-enrols`() throws {
-    let id = try desk.done("init").value
+    let id = try desk.makeVault()
     try desk.done("put", "-", "/mine", input: [1, 2, 3])
     try desk.copy("vault", to: "vault-before")
     let server = try RunningServer(at: desk)
@@ -130,7 +130,7 @@ import Testing
     }
     let server = try RunningServer(at: desk, options: ["--tls-certificate", "own.pem", "--tls-key", "own.key"])
     #expect(server.url.hasPrefix("https://127.0.0.1:"))
-    try desk.done("init")
+    try desk.makeVault()
     let code = try server.enrollmentCode()
     let says = "not secure"
     try desk.refused(69, says, running: ["enroll", server.url, code])

@@ -12,7 +12,7 @@ struct FullDiskTests {
     desk = try Desk()
     disk = try MountedDisk(at: desk.path("disk"), mebibytes: 8)
     desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("put", "-", "/large", input: noise(1 << 20))
     try desk.done("put", "-", "/small", input: noise(500))
   }

@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test func `the passcode changes, and the old one opens nothing, not even an old keybag`() throws {
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     try fill()
     let before = try desk.read("vault/keybag.json")
     expect(
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test func `wrong passcodes bring delays that say when to try again, for the right one, too`() throws {
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     for count in 1...5 {
       try desk.write("wrong", "wrong \(count)\n")
       let outcome = try run("ls", passcode: "wrong")
@@ -200,7 +200,7 @@ import Testing
   }
 
   @Test func `a wipe asks for the vault's name, and leaves nothing`() throws {
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     try fill()
     try desk.copy("vault", to: "copy")
     expect(try done(["wipe"]), code: 64, says: ["--yes"])
@@ -228,7 +228,7 @@ import Testing
   }
 
   @Test func `a wipe of a copy, of a forged folder or with another key store leaves the vault`() throws {
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     try fill()
     try desk.done("backup", "backup")
     try desk.copy("vault", to: "copy")

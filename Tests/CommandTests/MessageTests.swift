@@ -8,7 +8,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     try desk.done("mkdir", "/folder")
     try desk.write("text", "text\n")
   }

@@ -11,7 +11,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("mkdir", "/folder")
     try desk.done("put", "-", "/file", input: noise(100_000))
     try desk.withVault { vault in

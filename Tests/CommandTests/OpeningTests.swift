@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test func `what can be known without a passcode is said before one is asked for`() throws {
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     try desk.done("put", "passcode", "/file")
     for (folder, permissions) in [("open", 0o755), ("out/file", 0o700)] {
       try FileManager.default.createDirectory(
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test func `a passcode comes from a file or standard input, and only the right one opens`() throws {
-    try desk.done("init")
+    try desk.makeVault()
     let content = noise(100_000)
     // The passcode is the first line; the rest is the file that is stored.
     let both = Array("\(Desk.passcode)\n".utf8) + content
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test func `a vault in use is told as such, with who uses it`() throws {
-    try desk.done("init")
+    try desk.makeVault()
     let holder = try desk.start("coffer", ["put", "-", "/x", "--passcode-file", "passcode"])
     // More than a pipe holds: when it is taken, the vault is open.
     #expect(holder.send(noise(1 << 20)))
@@ -132,7 +132,7 @@ import Testing
   }
 
   @Test func `damage is told as such, leaves nothing, and loses nothing`() throws {
-    let id = try desk.done("init").value
+    let id = try desk.makeVault()
     let (small, large) = (noise(1000), noise(300_000, seed: 2))
     try desk.write("small", small)
     try desk.write("large", large)

@@ -10,7 +10,7 @@ import Testing
     try FileManager.default.createDirectory(atPath: desk.path("tree"), withIntermediateDirectories: false)
     desk.environment["COFFER_VAULT"] = desk.path("tree/vault")
     desk.environment["COFFER_KEY_STORE"] = desk.path("tree/keys")
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     try desk.write("tree/file", "text\n")
   }
 

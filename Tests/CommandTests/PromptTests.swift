@@ -9,7 +9,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
   }
 
   deinit { _ = try? desk.run("coffer", ["agent", "stop"]) }

@@ -9,7 +9,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.write("password", Self.password + "\n")
     try desk.write("two-keys", noise(64, seed: 7))
   }

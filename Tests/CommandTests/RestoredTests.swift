@@ -7,7 +7,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("put", "-", "/old", input: noise(100_000))
   }
 

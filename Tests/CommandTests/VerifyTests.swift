@@ -8,7 +8,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("mkdir", "/folder")
     try desk.done("put", "-", "/folder/secret-plan.pdf", input: noise(300_000))
     try desk.done("put", "-", "/note", input: noise(500))

@@ -8,7 +8,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("put", "-", "/kept", input: noise(5000))
   }
 

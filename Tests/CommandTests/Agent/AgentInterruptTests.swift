@@ -9,7 +9,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("put", "-", "/kept", input: noise(200_000))
     before = desk.objects()
     try desk.unlock()

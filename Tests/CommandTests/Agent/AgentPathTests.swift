@@ -9,7 +9,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.write("source", Self.content)
     try desk.write("password", "a password\n")
     // Where something is to be written, a link of the desk's own: a mistake must not replace the system's.

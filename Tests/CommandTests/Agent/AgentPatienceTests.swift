@@ -11,7 +11,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("put", "-", "/big", input: Self.content)
   }
 

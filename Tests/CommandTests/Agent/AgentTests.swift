@@ -12,7 +12,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("put", "-", "/kept", input: noise(200_000))
   }
 

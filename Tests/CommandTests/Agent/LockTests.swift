@@ -8,7 +8,7 @@ import Testing
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     for name in ["small", "large"] {
       try desk.done("put", "-", "/\(name)", input: noise(name == "small" ? 9 : 300_000))
     }

@@ -16,7 +16,7 @@ final class CompanyDesk {
   /// - Parameter ownerActions: what the company lets the owner do.
   init(options: [String] = [], ownerActions: [String] = ["import", "view", "edit"]) async throws {
     desk = try Desk()
-    vaultID = try desk.done("init", "--no-recovery-key").value
+    vaultID = try desk.makeVault(withRecoveryKey: false)
     server = try RunningServer(at: desk, options: options)
     try await server.allowOwner(ownerActions)
     device = try Self.enrol(desk, server)

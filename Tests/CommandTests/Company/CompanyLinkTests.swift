@@ -57,7 +57,7 @@ import Testing
 
   @Test func `a device that joins while an agent holds it is linked at once`() async throws {
     let desk = try Desk()
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     let server = try RunningServer(at: desk)
     try desk.unlock()
     #expect(try desk.agentStatus()?["company"] == nil)

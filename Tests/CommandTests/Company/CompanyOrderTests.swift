@@ -110,7 +110,7 @@ import Testing
     let order = try await company.order("wipe")
     try company.keepReceipt(of: order, kind: "wipe")
     try FileManager.default.moveItem(atPath: desk.path("vault"), toPath: desk.path("moved"))
-    try desk.done("init", "--no-recovery-key")
+    try desk.makeVault(withRecoveryKey: false)
     try desk.refused(66, "coffer enroll", running: ["policy", "refresh"])
     try desk.done("ls")
     #expect(try await company.shown(order)["state"] as? String == "pending")

@@ -24,7 +24,7 @@ final class MountTests {
 
   init() throws {
     desk = try Desk()
-    try desk.done("init")
+    try desk.makeVault()
     for name in ["mnt", "second"] { try makeFolder(name) }
   }
 

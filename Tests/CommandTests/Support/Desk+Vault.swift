@@ -1,3 +1,5 @@
+import CofferContainer
+import CofferCrypto
 import CofferFiles
 import CofferKeys
 import CofferSystem
@@ -8,12 +10,32 @@ import Testing
 
 /// What the commands cannot bring about: what a mount stores, and what an attacker changes.
 extension Desk {
+  /// Makes the desk's vault as `coffer init` does, but for the cheapest derivation that a vault may have; returns its id.
+  ///
+  /// Hundreds of tests open a vault by its passcode again and again. At half a second for each, as `coffer init` chooses,
+  /// they would do little else.
+  @discardableResult
+  func makeVault(withRecoveryKey: Bool = true) throws -> String {
+    var keys = KeyOptions()
+    if withRecoveryKey { keys.recoveryKey = RecoveryKey() }
+    let container = try Container.create(
+      at: try #require(environment["COFFER_VAULT"]),
+      keyStore: FileKeyStore(path: try #require(environment["COFFER_KEY_STORE"])), passcode: Self.passcodeBytes,
+      derivation: PasscodeDerivation(
+        costExponent: PasscodeDerivation.costExponents.lowerBound, salt: Randomness.bytes(32)),
+      keys: keys, sniffer: ContentTypeHelper())
+    defer { try? container.close() }
+    return container.id.description
+  }
+
+  private static var passcodeBytes: SecretBytes {
+    Array(passcode.utf8).withUnsafeBytes { SecretBytes(copying: $0) }
+  }
+
   /// Runs `body` on the open vault.
   func withVault(_ body: (Vault) throws -> Void) throws {
-    let passcode = Array(Self.passcode.utf8)
     let vault = try Vault.open(
-      at: path("vault"), keyStore: FileKeyStore(path: path("keys")),
-      passcode: { passcode.withUnsafeBytes { SecretBytes(copying: $0) } })
+      at: path("vault"), keyStore: FileKeyStore(path: path("keys")), passcode: { Self.passcodeBytes })
     try body(vault)
     try vault.close()
   }

@@ -44,7 +44,7 @@ final class Ground: @unchecked Sendable {
     try Kernel.chmod(desk.root, 0o711)
     try Kernel.mkdir(path)
     if kind == .mount {
-      try desk.done("init")
+      try desk.makeVault()
       try unlock()
       try mount(options)
     }

@@ -17,7 +17,7 @@ final class FullDiskMountTests {
     disk = try MountedDisk(at: desk.path("disk"), mebibytes: 16)
     desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
     try FileManager.default.createDirectory(atPath: desk.path("mnt"), withIntermediateDirectories: false)
-    try desk.done("init")
+    try desk.makeVault()
     try desk.done("put", "-", "/large", input: noise(2 << 20))
     try desk.done("mount", "mnt")
   }

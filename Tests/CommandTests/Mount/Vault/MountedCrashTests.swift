@@ -64,7 +64,7 @@ struct MountedCrashTests {
     try FileManager.default.createSymbolicLink(atPath: desk.path("disk"), withDestinationPath: disk.mountPoint)
     desk.environment["COFFER_VAULT"] = disk.mountPoint + "/vault"
     try FileManager.default.createDirectory(atPath: desk.path("mnt"), withIntermediateDirectories: false)
-    try desk.done("init")
+    try desk.makeVault()
     let seed = UInt64.random(in: 0 ... .max)
     var generator = SeededGenerator(seed: seed)
     for round in 0..<Self.roundCount {
