@@ -2,17 +2,26 @@ internal import CofferContainer
 internal import Foundation
 internal import Synchronization
 
+/// What ``ClosingFiles`` closes.
+protocol ClosingFile: Sendable {
+  /// Closing takes time: what was written has yet to join the vault.
+  var hasUnjoinedChanges: Bool { get }
+  func close() throws
+}
+
+extension ViewFile: ClosingFile {}
+
 /// Files that programs have closed and that still have to join the vault.
 ///
 /// The kernel waits for nobody who closes a file, but the next request waits for a thread that is busy with that. So files
 /// are closed on another thread, some at a time, for to wake that costs as much as to close one. A program that makes many
 /// files has two processors work for it.
-final class ClosingFiles: Sendable {
+final class ClosingFiles<File: ClosingFile>: Sendable {
   private let queue = DispatchQueue(label: "coffer mount closing")
   private let state = Mutex(State())
 
   private struct State {
-    var files: [ViewFile] = []
+    var files: [File] = []
     var isClosing = false
 
     /// Whether a thread is needed; one alone closes files.
@@ -23,11 +32,11 @@ final class ClosingFiles: Sendable {
   }
 
   /// So many files wait before somebody is woken for them, and at most.
-  private static let portion = 16
-  private static let limit = 128
+  private static var portion: Int { 16 }
+  private static var limit: Int { 128 }
 
   /// Closes a file, soon.
-  func add(_ file: ViewFile) {
+  func add(_ file: File) {
     guard file.hasUnjoinedChanges else { return Self.close(file) }
     let (isTaken, begins) = state.withLock { state -> (Bool, Bool) in
       guard state.files.count < Self.limit else { return (false, false) }
@@ -52,7 +61,7 @@ final class ClosingFiles: Sendable {
 
   private func closeAll() {
     while true {
-      let files = state.withLock { state -> [ViewFile] in
+      let files = state.withLock { state -> [File] in
         defer { state.files = [] }
         if state.files.isEmpty { state.isClosing = false }
         return state.files
@@ -63,5 +72,5 @@ final class ClosingFiles: Sendable {
   }
 
   /// A failure is remembered by the file, for those who have it open, and found again by whoever commits.
-  private static func close(_ file: ViewFile) { try? file.close() }
+  private static func close(_ file: File) { try? file.close() }
 }

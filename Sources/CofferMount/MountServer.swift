@@ -18,7 +18,7 @@ public final class MountServer: Sendable {
   let handshake = Handshake()
   let buffers = AnswerBuffers()
   let removed = RemovedNodes()
-  let closing = ClosingFiles()
+  let closing = ClosingFiles<ViewFile>()
   /// Folders whose entries others have changed since the kernel last asked.
   private let changedFolders = Mutex<Set<InodeNumber>>([])
   private let didEnd: @Sendable (MountServer) -> Void

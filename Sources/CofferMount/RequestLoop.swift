@@ -89,7 +89,9 @@ final class RequestLoop: @unchecked Sendable {
       takenCount.wrappingAdd(1, ordering: .relaxed)
       let kind = kind(of: request)
       let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
-      let isBacklog = backlog.isLong(with: request, (kind == .small || kind == .large) && taken == .itWaited)
+      let isBacklog = backlog.isLong(
+        with: KernelRequest(request)?.requester ?? 0,
+        hasWaited: (kind == .small || kind == .large) && taken == .itWaited)
       if isBacklog || kind == .long || (kind == .large && helpsWithLarge) || isSlow { call() }
       let start = Self.now
       UnnamedFile.answering(request) { fuse_session_process_buf(session, &request) }
@@ -115,7 +117,7 @@ final class RequestLoop: @unchecked Sendable {
         continue
       }
       defer { isWaiting.store(false, ordering: .releasing) }
-      if looking.isWorthwhile {
+      if looking.isWorthwhile() {
         let end = Self.now + Self.lookingTime
         while Self.now < end {
           guard let isTaken = takeNow(&request) else { continue }
@@ -209,56 +211,6 @@ final class RequestLoop: @unchecked Sendable {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-  }
-
-  /// Whether to look for the next request before sleeping, judged by how it went. A program that computes for longer between
-  /// two requests gains nothing by it, and one that shares this thread's processor loses: it cannot run, and so cannot ask,
-  /// until this thread sleeps.
-  private struct Looking {
-    private var misses = 0
-    private var passes = 0
-
-    private static let missLimit = 3
-    /// So many times nobody looks before it is tried again.
-    private static let passLimit = 32
-
-    var isWorthwhile: Bool {
-      mutating get {
-        if misses < Self.missLimit { return true }
-        passes += 1
-        if passes < Self.passLimit { return false }
-        passes = 0
-        return true
-      }
-    }
-
-    mutating func didFind() { misses = 0 }
-    mutating func didMiss() { misses += 1 }
-  }
-
-  /// Requests in a row that have waited. Those of a single thread are one after the other, and what the kernel asks by itself
-  /// waits for nobody: to answer them by turns on two processors takes longer than on one. Others may wait in earnest.
-  private struct Backlog {
-    private var count = 0
-    private var last: UInt32 = 0
-
-    /// How many of different threads make another thread worth its waking.
-    private static let limit = 4
-
-    /// Takes note of a request; whether another thread shall help.
-    mutating func isLong(with request: fuse_buf, _ hasWaited: Bool) -> Bool {
-      guard hasWaited else {
-        count = 0
-        return false
-      }
-      let requester = KernelRequest(request)?.requester ?? 0
-      if requester == 0 || requester == last { return false }
-      last = requester
-      count += 1
-      guard count >= Self.limit else { return false }
-      count = 0
-      return true
-    }
   }
 
   private enum Kind { case small, large, long, sync }
