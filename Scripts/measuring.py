@@ -14,13 +14,16 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 
+def build(*products: str) -> pathlib.Path:
+    """Builds programs for release, by default those that ship; returns the folder they stand in."""
+    progress(f"building {' '.join(products) or 'the programs'} for release")
+    done = subprocess.run([ROOT / "Scripts/build", *products], check=True, stdout=subprocess.PIPE, text=True)
+    return pathlib.Path(done.stdout.splitlines()[-1])
+
+
 def bench_program() -> pathlib.Path:
     """Where coffer-bench is, when it is built."""
-    command = ["swift", "build", "-c", "release"]
-    progress("building coffer-bench for release")
-    subprocess.run([*command, "--product", "coffer-bench"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    shown = subprocess.run([*command, "--show-bin-path"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return pathlib.Path(shown.stdout.strip()) / "coffer-bench"
+    return build("coffer-bench") / "coffer-bench"
 
 
 def size_text(count: int) -> str:
