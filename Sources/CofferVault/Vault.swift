@@ -271,7 +271,9 @@ public final class Vault: Sendable {
   }
 
   /// Sees to it that what has just changed does not wait long for a commit.
-  func commitSoon() { timer.set { [weak self] in self?.commitInBackground() } }
+  func commitSoon() {
+    timer.set { { [weak self] in self?.commitInBackground() } }
+  }
 
   /// A failure is found again by whoever commits next.
   func commitInBackground() {

@@ -26,15 +26,18 @@ final class FileRegistry: Sendable {
     }
   }
 
-  private struct Entry {
+  /// By reference, for its numbers change several times between an opening and a closing. Touched under `state` alone.
+  private final class Entry {
     let node: FileNode
-    var users: Int
+    var users = 1
     /// Threads that give space of it back to the disk. Until they are done no second node may use the object's slots.
     var workers = 0
     /// No name leads here: none any more, or none yet.
     var isUnlinked = false
     /// It was made without a name, and may get one.
     var isNameless = false
+
+    init(_ node: FileNode) { self.node = node }
   }
 
   /// Plaintext that waits in memory, for all files together.
@@ -53,13 +56,13 @@ final class FileRegistry: Sendable {
   func use(_ inode: Inode, make: () throws -> FileNode) throws -> FileNode {
     try state.withLock { state in
       if let entry = state.entries[inode.number] {
-        state.entries[inode.number]?.users += 1
+        entry.users += 1
         return entry.node
       }
       // Its last user is gone too: its rows are about to be removed.
       guard inode.linkCount > 0 else { throw VaultError.notFound }
       let node = try make()
-      state.entries[inode.number] = Entry(node: node, users: 1)
+      state.entries[inode.number] = Entry(node)
       return node
     }
   }
@@ -67,8 +70,8 @@ final class FileRegistry: Sendable {
   /// One more use of a node that is in use.
   func retain(_ node: FileNode) {
     state.withLock { state in
-      guard state.entries[node.number]?.node === node else { return }
-      state.entries[node.number]?.users += 1
+      guard let entry = state.entries[node.number], entry.node === node else { return }
+      entry.users += 1
     }
   }
 
@@ -81,8 +84,8 @@ final class FileRegistry: Sendable {
     enum Last { case no, unlinked, named }
     let last = state.withLock { state -> Last in
       guard let entry = state.entries[node.number], entry.node === node else { return .no }
-      state.entries[node.number]?.users -= 1
-      guard entry.users == 1 else { return .no }
+      entry.users -= 1
+      guard entry.users == 0 else { return .no }
       if !entry.isUnlinked { return .named }
       state.forget(node)
       node.isGone.store(true, ordering: .releasing)
@@ -104,7 +107,7 @@ final class FileRegistry: Sendable {
   private func settle(_ node: FileNode) {
     let isKnown = state.withLock { state in
       guard let entry = state.entries[node.number], entry.node === node, entry.users == 0 else { return false }
-      state.entries[node.number]?.workers += 1
+      entry.workers += 1
       return true
     }
     guard isKnown else { return }
@@ -117,9 +120,9 @@ final class FileRegistry: Sendable {
     enum End { case inUse, idle, forgotten }
     let end = state.withLock { state -> End in
       guard let entry = state.entries[node.number], entry.node === node else { return .inUse }
-      state.entries[node.number]?.workers -= 1
+      entry.workers -= 1
       guard entry.users == 0 else { return .inUse }
-      guard entry.workers == 1, !node.isUnfinished else { return .idle }
+      guard entry.workers == 0, !node.isUnfinished else { return .idle }
       state.forget(node)
       return .forgotten
     }
@@ -144,11 +147,11 @@ final class FileRegistry: Sendable {
   func didUnlink(_ inode: InodeNumber, isRemoved: Bool) {
     let forgotten = state.withLock { state -> FileNode? in
       defer { if state.entries[inode] == nil, !isRemoved { state.removals.append(inode) } }
-      if let entry = state.entries[inode], entry.users > 0 {
-        state.entries[inode]?.isUnlinked = true
+      guard let entry = state.entries[inode] else { return nil }
+      if entry.users > 0 {
+        entry.isUnlinked = true
         return nil
       }
-      guard let entry = state.entries[inode] else { return nil }
       // Somebody may be about to join it.
       entry.node.isGone.store(true, ordering: .releasing)
       state.forget(entry.node)
@@ -169,7 +172,7 @@ final class FileRegistry: Sendable {
   func retainNameless(_ inode: InodeNumber) -> FileNode? {
     state.withLock { state in
       guard let entry = state.entries[inode], entry.isNameless else { return nil }
-      state.entries[inode]?.users += 1
+      entry.users += 1
       return entry.node
     }
   }

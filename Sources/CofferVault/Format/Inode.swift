@@ -14,6 +14,15 @@ struct Inode: Sendable {
     case symbolicLink(target: [UInt8])
     /// A fifo or socket has none.
     case special
+
+    /// Bytes whose count is not the format's.
+    fileprivate var byteCount: Int {
+      switch self {
+      case .inline(let sealed): sealed.count
+      case .symbolicLink(let target): target.count
+      case .directory, .object, .special: 0
+      }
+    }
   }
 
   let number: InodeNumber
@@ -41,8 +50,11 @@ struct Inode: Sendable {
   var rekeying: Rekeying?
   var content: Content
 
+  /// Room for everything but the content's bytes.
+  private static let otherByteCount = 320
+
   func encoded() -> [UInt8] {
-    var writer = ByteWriter()
+    var writer = ByteWriter(capacity: Self.otherByteCount + content.byteCount)
     writer.write(number.value)
     writer.write(kind.rawValue)
     writer.write(protection.rawValue)

@@ -31,7 +31,13 @@ enum Padding {
   static func pad(_ bytes: [UInt8]) -> [UInt8] {
     let step = bytes.count < 512 ? 64 : 512
     let total = (bytes.count + 4 + step - 1) / step * step
-    return UInt32(bytes.count).bigEndianBytes + bytes + [UInt8](repeating: 0, count: total - bytes.count - 4)
+    return [UInt8](unsafeUninitializedCapacity: total) { buffer, initialized in
+      let padded = UnsafeMutableRawBufferPointer(buffer)
+      padded.storeBytes(of: UInt32(bytes.count).bigEndian, as: UInt32.self)
+      UnsafeMutableRawBufferPointer(rebasing: padded[4...]).copyBytes(from: bytes)
+      for index in (4 + bytes.count)..<total { padded[index] = 0 }
+      initialized = total
+    }
   }
 
   static func unpad(_ bytes: [UInt8]) throws(MalformedBytes) -> [UInt8] {

@@ -57,12 +57,19 @@ struct RowHasher: Sendable {
   init(metadataKey: SecretKey) { keyedHash = KeyedHash(key: metadataKey.derived("buckets")) }
 
   func hash(_ table: RecordTable, _ row: RowKey, _ tag: RowTag) -> SIMD4<UInt64> {
-    var writer = ByteWriter(capacity: 33)
-    writer.write(table.rawValue)
-    for word in [row.high, row.low, tag.high, tag.low] { writer.write(word) }
-    let code = keyedHash.code(for: writer.bytes)
-    var result = SIMD4<UInt64>(repeating: 0)
-    for (index, byte) in code.enumerated() { result[index / 8] = result[index / 8] << 8 | UInt64(byte) }
-    return result
+    withUnsafeTemporaryAllocation(byteCount: 33, alignment: 1) { bytes in
+      bytes[0] = table.rawValue
+      bytes.storeBytes(of: row.high.bigEndian, toByteOffset: 1, as: UInt64.self)
+      bytes.storeBytes(of: row.low.bigEndian, toByteOffset: 9, as: UInt64.self)
+      bytes.storeBytes(of: tag.high.bigEndian, toByteOffset: 17, as: UInt64.self)
+      bytes.storeBytes(of: tag.low.bigEndian, toByteOffset: 25, as: UInt64.self)
+      return keyedHash.withCode(for: UnsafeRawBufferPointer(bytes)) { code in
+        var result = SIMD4<UInt64>(repeating: 0)
+        for lane in 0..<4 {
+          result[lane] = UInt64(bigEndian: code.loadUnaligned(fromByteOffset: 8 * lane, as: UInt64.self))
+        }
+        return result
+      }
+    }
   }
 }

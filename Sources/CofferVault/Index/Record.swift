@@ -4,6 +4,8 @@ internal import CofferSystem
 struct RowID: Hashable, Sendable {
   let kind: RecordKind
   let key: RowKey
+
+  func hash(into hasher: inout Hasher) { hasher.combine(key.word ^ UInt64(kind.rawValue)) }
 }
 
 /// What a row holds, opened. Inodes are kept as values, because most operations change a few of their fields.

@@ -24,13 +24,12 @@ struct RowKey: Hashable, Comparable, Sendable {
     low = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
   }
 
-  /// The first 16 of `bytes`.
-  fileprivate init(prefixOf bytes: [UInt8]) {
-    high = Self.word(bytes, at: 0)
-    low = Self.word(bytes, at: 8)
-  }
+  var bytes: [UInt8] { withBytes { Array($0) } }
 
-  var bytes: [UInt8] { high.bigEndianBytes + low.bigEndianBytes }
+  /// The key is a hash already, and neighbours differ in half of it: one word tells them apart for a table in memory.
+  var word: UInt64 { high ^ low }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(word) }
 
   /// The bucket that counts the row: the key's first fourteen bits.
   var bucket: Int { Self.bucket(of: high) }
@@ -44,12 +43,6 @@ struct RowKey: Hashable, Comparable, Sendable {
   /// Calls `body` with the key's 16 bytes, without an array.
   func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
     try withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
-  }
-
-  fileprivate static func word(_ bytes: [UInt8], at start: Int) -> UInt64 {
-    var word: UInt64 = 0
-    for index in start..<(start + 8) { word = word << 8 | UInt64(bytes[index]) }
-    return word
   }
 }
 
@@ -85,7 +78,7 @@ struct RowKeys: Sendable {
 
   init(metadataKey: SecretKey) {
     keyedHash = KeyedHash(key: metadataKey.derived("row keys"))
-    pendingPrefix = RowPrefix(high: RowKey.word(Self.hash("pending", [], keyedHash), at: 0))
+    pendingPrefix = RowPrefix(high: Self.hash("pending", under: keyedHash).high)
   }
 
   mutating func entry(parent: InodeNumber, name: [UInt8]) -> RowKey {
@@ -99,7 +92,7 @@ struct RowKeys: Sendable {
   /// What all entries of a folder begin with.
   mutating func entryPrefix(parent: InodeNumber) -> RowPrefix {
     if let known = folders.find(parent) { return known }
-    let prefix = RowPrefix(high: word("folder", parent.value.bigEndianBytes))
+    let prefix = RowPrefix(high: hash("folder", parent.value).high)
     folders.insert(prefix, parent)
     return prefix
   }
@@ -107,7 +100,7 @@ struct RowKeys: Sendable {
   mutating func inode(_ number: InodeNumber) -> RowKey {
     let group = number.value / 64
     if let known = inodeGroups.find(group) { return Self.place(number.value, in: known) }
-    let made = RowKey(prefixOf: hash("inode", group.bigEndianBytes))
+    let made = hash("inode", group)
     inodeGroups.insert(made, group)
     return Self.place(number.value, in: made)
   }
@@ -115,16 +108,18 @@ struct RowKeys: Sendable {
   mutating func mapPage(_ inode: InodeNumber, _ page: UInt64) -> RowKey {
     let id = MapGroup(inode: inode, group: page / 64)
     if let known = mapGroups.find(id) { return Self.place(page, in: known) }
-    let made = RowKey(prefixOf: hash("map", inode.value.bigEndianBytes + id.group.bigEndianBytes))
+    let made = hash("map", inode.value, id.group)
     mapGroups.insert(made, id)
     return Self.place(page, in: made)
   }
 
   func mapDirectory(_ inode: InodeNumber, _ index: UInt64) -> RowKey {
-    RowKey(prefixOf: hash("map directory", inode.value.bigEndianBytes + index.bigEndianBytes))
+    hash("map directory", inode.value, index)
   }
 
-  func setting(_ name: String) -> RowKey { RowKey(high: settingPrefix.high, low: word("setting", Array(name.utf8))) }
+  func setting(_ name: String) -> RowKey {
+    RowKey(high: settingPrefix.high, low: hash("setting", name: Array(name.utf8)).high)
+  }
 
   func attribute(_ inode: InodeNumber, name: [UInt8]) -> RowKey {
     RowKey(high: attributePrefix(inode).high, low: nameHash("attribute", inode, name))
@@ -132,10 +127,10 @@ struct RowKeys: Sendable {
 
   /// What all extended attributes of a file begin with.
   func attributePrefix(_ inode: InodeNumber) -> RowPrefix {
-    RowPrefix(high: word("attributes", inode.value.bigEndianBytes))
+    RowPrefix(high: hash("attributes", inode.value).high)
   }
 
-  var settingPrefix: RowPrefix { RowPrefix(high: word("settings", [])) }
+  var settingPrefix: RowPrefix { RowPrefix(high: hash("settings").high) }
 
   /// What all marks of removals begin with. Each file that goes has one.
   let pendingPrefix: RowPrefix
@@ -144,11 +139,11 @@ struct RowKeys: Sendable {
 
   func deposit(_ inode: InodeNumber) -> RowKey { RowKey(high: depositPrefix.high, low: inode.value) }
 
-  var depositPrefix: RowPrefix { RowPrefix(high: word("deposit", [])) }
+  var depositPrefix: RowPrefix { RowPrefix(high: hash("deposit").high) }
 
   /// Where an object lies below the objects' folder: a folder of two digits, and a name of thirty.
   func objectPlace(_ number: UInt64) -> (folder: String, name: String) {
-    let digits = hash("object", number.bigEndianBytes).prefix(16).hexadecimal
+    let digits = hash("object", number).bytes.hexadecimal
     return (String(digits.prefix(2)), String(digits.dropFirst(2)))
   }
 
@@ -157,15 +152,40 @@ struct RowKeys: Sendable {
     RowKey(high: group.high, low: group.low & ~0xff | number % 64)
   }
 
-  private func word(_ kind: String, _ bytes: [UInt8]) -> UInt64 { RowKey.word(hash(kind, bytes), at: 0) }
-
   private func nameHash(_ kind: String, _ inode: InodeNumber, _ name: [UInt8]) -> UInt64 {
-    word(kind, inode.value.bigEndianBytes + name) & nameMask | 1 << 62
+    hash(kind, inode.value, name: name).high & nameMask | 1 << 62
   }
 
-  private func hash(_ kind: String, _ bytes: [UInt8]) -> [UInt8] { Self.hash(kind, bytes, keyedHash) }
+  private func hash(_ kind: String, _ number: UInt64? = nil, _ second: UInt64? = nil, name: [UInt8] = []) -> RowKey {
+    Self.hash(kind, number, second, name: name, under: keyedHash)
+  }
 
-  private static func hash(_ kind: String, _ bytes: [UInt8], _ keyedHash: KeyedHash) -> [UInt8] {
-    keyedHash.code(for: [UInt8(kind.utf8.count)] + Array(kind.utf8) + bytes)
+  /// The first 16 bytes of the keyed hash of: the kind's length in a byte, the kind, each number in eight bytes, the name.
+  private static func hash(
+    _ kind: String, _ number: UInt64? = nil, _ second: UInt64? = nil, name: [UInt8] = [],
+    under keyedHash: KeyedHash
+  ) -> RowKey {
+    let count = 1 + kind.utf8.count + (number == nil ? 0 : 8) + (second == nil ? 0 : 8) + name.count
+    return withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { bytes in
+      bytes[0] = UInt8(kind.utf8.count)
+      var end = 1
+      for byte in kind.utf8 {
+        bytes[end] = byte
+        end += 1
+      }
+      func append(_ number: UInt64?) {
+        guard let number else { return }
+        bytes.storeBytes(of: number.bigEndian, toByteOffset: end, as: UInt64.self)
+        end += 8
+      }
+      append(number)
+      append(second)
+      UnsafeMutableRawBufferPointer(rebasing: bytes[end...]).copyBytes(from: name)
+      return keyedHash.withCode(for: UnsafeRawBufferPointer(bytes)) { code in
+        RowKey(
+          high: UInt64(bigEndian: code.loadUnaligned(as: UInt64.self)),
+          low: UInt64(bigEndian: code.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+      }
+    }
   }
 }

@@ -7,19 +7,26 @@
 /// Memory is bounded: when many rows are remembered, buckets that were not used lately are forgotten, and verified again
 /// when they are next needed.
 struct VerifiedRows {
-  private struct Rows {
-    var entries = SortedRows()
-    var records = SortedRows()
+  /// Those of one bucket. By reference: to change them is not to change the dictionary, which each operation would do often.
+  private final class Rows {
+    let bucket: Int
+    private var entries = SortedRows()
+    private var records = SortedRows()
     /// Since it was last thought of forgetting it.
     var isUsed = true
 
+    init(_ bucket: Int) { self.bucket = bucket }
+
     var count: Int { entries.count + records.count }
 
-    subscript(table: RecordTable) -> SortedRows {
-      get { table == .entry ? entries : records }
-      _modify {
-        if table == .entry { yield &entries } else { yield &records }
-      }
+    subscript(table: RecordTable) -> SortedRows { table == .entry ? entries : records }
+
+    func append(_ tag: RowTag, _ table: RecordTable, _ key: RowKey) -> Bool {
+      table == .entry ? entries.append(key, tag) : records.append(key, tag)
+    }
+
+    func set(_ tag: RowTag?, _ table: RecordTable, _ key: RowKey) {
+      if table == .entry { entries.set(tag, for: key) } else { records.set(tag, for: key) }
     }
   }
 
@@ -32,14 +39,14 @@ struct VerifiedRows {
   private var order: ArraySlice<Int> = []
   private var count = 0
   /// Is in `buckets`.
-  private var lastUsed: Int?
+  private var lastUsed: Rows?
 
   /// Whether a bucket is remembered; it is then for a while longer.
   mutating func use(_ bucket: Int) -> Bool {
-    if bucket == lastUsed { return true }
-    guard buckets[bucket] != nil else { return false }
-    buckets[bucket]?.isUsed = true
-    lastUsed = bucket
+    if bucket == lastUsed?.bucket { return true }
+    guard let rows = buckets[bucket] else { return false }
+    rows.isUsed = true
+    lastUsed = rows
     return true
   }
 
@@ -49,14 +56,14 @@ struct VerifiedRows {
     var left = order.count
     while count > limit, left > 0, let first = order.popFirst() {
       left -= 1
-      if buckets[first]?.isUsed == true {
-        buckets[first]?.isUsed = false
+      if let rows = buckets[first], rows.isUsed {
+        rows.isUsed = false
         order.append(first)
       } else {
         drop(first)
       }
     }
-    buckets[bucket] = Rows()
+    buckets[bucket] = Rows(bucket)
     order.append(bucket)
   }
 
@@ -74,28 +81,34 @@ struct VerifiedRows {
 
   private mutating func drop(_ bucket: Int) {
     count -= buckets.removeValue(forKey: bucket)?.count ?? 0
-    if lastUsed == bucket { lastUsed = nil }
+    if lastUsed?.bucket == bucket { lastUsed = nil }
   }
 
   /// Adds a row that a scan found; `false` where the scan is not strictly ascending.
   mutating func append(_ tag: RowTag, _ table: RecordTable, _ key: RowKey) -> Bool {
-    guard buckets[key.bucket]?[table].append(key, tag) == true else { return false }
+    guard rows(of: key.bucket)?.append(tag, table, key) == true else { return false }
     count += 1
     return true
   }
 
   /// Remembers a row's tag, or with nil that there is no such row.
   mutating func set(_ tag: RowTag?, _ table: RecordTable, _ key: RowKey) {
-    guard let before = buckets[key.bucket]?[table].count else { return }
-    buckets[key.bucket]?[table].set(tag, for: key)
-    count += (buckets[key.bucket]?[table].count ?? 0) - before
+    guard let rows = rows(of: key.bucket) else { return }
+    let before = rows.count
+    rows.set(tag, table, key)
+    count += rows.count - before
   }
 
   /// The tag that the row must have; nil where there must be no row. The bucket is one that was verified.
-  func tag(_ table: RecordTable, _ key: RowKey) -> RowTag? { buckets[key.bucket]?[table][key] }
+  func tag(_ table: RecordTable, _ key: RowKey) -> RowTag? { rows(of: key.bucket)?[table][key] }
 
   /// The rows that begin with `prefix`, from after `last` on, ascending, at most `limit`.
   func rows(_ table: RecordTable, prefix: RowPrefix, after last: RowKey?, limit: Int) -> [SortedRows.Row] {
-    buckets[RowKey.bucket(of: prefix.high)]?[table].rows(prefix: prefix, after: last, limit: limit) ?? []
+    rows(of: RowKey.bucket(of: prefix.high))?[table].rows(prefix: prefix, after: last, limit: limit) ?? []
+  }
+
+  private func rows(of bucket: Int) -> Rows? {
+    if let lastUsed, lastUsed.bucket == bucket { return lastUsed }
+    return buckets[bucket]
   }
 }

@@ -17,7 +17,7 @@ struct Entry: Equatable, Sendable {
   }
 
   static func encode(_ entries: [Entry], parent: InodeNumber) -> [UInt8] {
-    var writer = ByteWriter()
+    var writer = ByteWriter(capacity: entries.reduce(10) { $0 + $1.name.count + 14 })
     writer.write(parent.value)
     writer.write(UInt16(entries.count))
     for entry in entries {
