@@ -11,7 +11,7 @@ final class CommitTimer: Sendable {
 
   /// Runs what `commit` makes after the interval, unless it is about to run already.
   func set(_ commit: () -> @Sendable () -> Void) {
-    guard !isSet.load(ordering: .acquiring), !isSet.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    guard !isSet.exchange(true, ordering: .acquiringAndReleasing) else { return }
     let commit = commit()
     // Not held by what waits: a scheduler that is the vault's own would hold itself.
     scheduler.schedule(afterSeconds: Self.interval) { [weak self] in

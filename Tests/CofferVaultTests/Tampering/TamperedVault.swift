@@ -233,7 +233,8 @@ extension TamperedVault {
     let opened = try opener.open(folder("now"))
     defer { try? opened.close() }
     let keys = try opened.look { $0.rowKeys }
-    var highs = Set(rows.values.flatMap { $0 }.compactMap { Data.fromDatabaseValue($0.key)?.prefix(8) })
+    let known = (Array(rows.values) + Array(targets.values)).joined()
+    var highs = Set(known.compactMap { Data.fromDatabaseValue($0.key)?.prefix(8) })
     for prefix in [keys.settingPrefix, keys.pendingPrefix, keys.depositPrefix] {
       highs.insert(Data(prefix.high.bigEndianBytes))
     }
