@@ -138,7 +138,7 @@ let product: [Target] = [
       grdb,
       logging,
     ]),
-  tests("CofferMountTests", [.target(name: "CofferMount", condition: .when(platforms: [.linux]))]),
+  tests("CofferMountTests", [.target(name: "CofferMount", condition: .when(platforms: [.linux])), "CofferFiles"]),
   tests(
     "CommandTests",
     [

@@ -15,12 +15,16 @@ extension MountServer {
           UnnamedFile.isWanted
           ? try server.view.createFile(withoutNameIn: folder, node)
           : try server.view.createFile(Array(name!), in: folder, node)
+        server.nodes.willTell(attributes.number)
         server.didOpen(attributes.number, isWriting: true)
         var entry = server.entry(attributes)
         OpenNode.keep(file, in: &info!.pointee)
         info!.pointee.keep_cache = 1
         // The caller is gone: nobody will release it.
-        if fuse_reply_create(request.handle, &entry, info) == -ENOENT { server.release(info) }
+        if fuse_reply_create(request.handle, &entry, info) == -ENOENT {
+          server.release(info)
+          server.didGiveBack(attributes.number)
+        }
       }
     }
     operations.open = { request, number, info in

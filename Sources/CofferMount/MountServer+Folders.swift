@@ -53,9 +53,13 @@ extension MountServer {
               name, found.number.value, found.kind, found.attributes.map(entry), behind: off_t(found.cookie))
           }
           if !isAdded { break }
+          if withAttributes, found.attributes != nil { page.told.append(found.number) }
         }
       }
-      fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, page.count)
+      nodes.willTell(page.told)
+      if fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, page.count) == -ENOENT {
+        for number in page.told { didGiveBack(number) }
+      }
     }
   }
 }
@@ -66,6 +70,8 @@ private struct FolderPage {
   let buffer: UnsafeMutableRawBufferPointer
   let withAttributes: Bool
   var count = 0
+  /// Files that the kernel knows with this page.
+  var told: [InodeNumber] = []
 
   /// `false` where there is no room left.
   mutating func add(

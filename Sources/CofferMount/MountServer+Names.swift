@@ -9,8 +9,7 @@ extension MountServer {
     operations.lookup = { request, folder, name in
       Request.answer(request) { request, server in
         do {
-          var entry = server.entry(try server.view.lookup(Array(name!), in: server.number(folder)))
-          fuse_reply_entry(request.handle, &entry)
+          request.reply(try server.view.lookup(Array(name!), in: server.number(folder)), server)
         } catch let error as ViewError where error == .notFound {
           var entry = MountServer.missing
           fuse_reply_entry(request.handle, &entry)
@@ -20,31 +19,27 @@ extension MountServer {
     operations.mkdir = { request, folder, name, mode in
       Request.answer(request) { request, server in
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
-        var entry = server.entry(try server.view.makeFolder(Array(name!), in: server.number(folder), node))
-        fuse_reply_entry(request.handle, &entry)
+        request.reply(try server.view.makeFolder(Array(name!), in: server.number(folder), node), server)
       }
     }
     operations.mknod = { request, folder, name, mode, _ in
       Request.answer(request) { request, server in
         guard let kind = NodeKind(mode: mode) else { return request.fail(EPERM) }
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
-        var entry = server.entry(try server.view.makeNode(kind, Array(name!), in: server.number(folder), node))
-        fuse_reply_entry(request.handle, &entry)
+        request.reply(try server.view.makeNode(kind, Array(name!), in: server.number(folder), node), server)
       }
     }
     operations.symlink = { request, target, folder, name in
       Request.answer(request) { request, server in
         let node = NewNode(permissions: 0o777, owner: request.owner)
-        var entry = server.entry(
-          try server.view.makeSymbolicLink(Array(name!), in: server.number(folder), to: Array(target!), node))
-        fuse_reply_entry(request.handle, &entry)
+        request.reply(
+          try server.view.makeSymbolicLink(Array(name!), in: server.number(folder), to: Array(target!), node), server)
       }
     }
     operations.link = { request, number, folder, name in
       Request.answer(request) { request, server in
-        var entry = server.entry(
-          try server.view.link(server.number(number), as: Array(name!), in: server.number(folder)))
-        fuse_reply_entry(request.handle, &entry)
+        request.reply(
+          try server.view.link(server.number(number), as: Array(name!), in: server.number(folder)), server)
       }
     }
     operations.readlink = { request, number in
@@ -90,5 +85,15 @@ extension MountServer {
     guard let found = try? view.lookup(name, in: number(folder)), found.kind == .directory || found.linkCount <= 1
     else { return }
     removed.keep(found, found.kind == .file ? try? view.open(found.number, .reading) : nil)
+  }
+}
+
+extension Request {
+  /// Tells the kernel of a file, which it knows from then on.
+  fileprivate func reply(_ attributes: FileAttributes, _ server: MountServer) {
+    server.nodes.willTell(attributes.number)
+    var entry = server.entry(attributes)
+    // The caller is gone.
+    if fuse_reply_entry(handle, &entry) == -ENOENT { server.didGiveBack(attributes.number) }
   }
 }

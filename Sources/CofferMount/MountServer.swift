@@ -17,6 +17,7 @@ public final class MountServer: Sendable {
   let session = FuseSession()
   let handshake = Handshake()
   let buffers = AnswerBuffers()
+  let nodes = KernelNodes()
   let removed = RemovedNodes()
   let closing = ClosingFiles<ViewFile>()
   /// Folders whose entries others have changed since the kernel last asked.
@@ -24,8 +25,6 @@ public final class MountServer: Sendable {
   private let didEnd: @Sendable (MountServer) -> Void
   private let phase = Mutex(Phase.starting)
   private let phaseChanged = NSCondition()
-  /// Files whose content the kernel may keep.
-  private let opened = Mutex<Set<InodeNumber>>([])
   /// How often each file is open for writing.
   private let writers = Mutex<[InodeNumber: Int]>([:])
   private let observations = Mutex<[ContainerObservation]>([])
@@ -151,7 +150,7 @@ public final class MountServer: Sendable {
   // MARK: What the kernel keeps
 
   func didOpen(_ number: InodeNumber, isWriting: Bool) {
-    opened.withLock { _ = $0.insert(number) }
+    nodes.didOpen(number)
     if isWriting { writers.withLock { $0[number, default: 0] += 1 } }
   }
 
@@ -172,9 +171,9 @@ public final class MountServer: Sendable {
     }
   }
 
-  func didForget(_ number: InodeNumber) {
-    opened.withLock { _ = $0.remove(number) }
-    removed.forget(number)
+  /// The kernel has given `count` tellings of a file back, or never got them.
+  func didGiveBack(_ number: InodeNumber, _ count: UInt64 = 1) {
+    if let file = nodes.didGiveBack(number, count, last: { removed.takeOut(number) }) ?? nil { try? file.close() }
   }
 
   /// Whether the entries that the kernel has of a folder may be used again. Asked when it is opened: what another has
@@ -183,7 +182,7 @@ public final class MountServer: Sendable {
 
   /// Lets the kernel write back what it has of files, and forget it, also where a program has it mapped.
   private func dropContent() {
-    for number in opened.withLock({ $0 }) { session.tell(.content(kernelNumber(number))) }
+    for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
     // A file that nobody has open any more shall not count as open when the keys go.
     closing.finish()
     buffers.overwriteAll()
@@ -208,10 +207,10 @@ extension MountServer {
       server.configure(&connection.pointee)
       server.didBecomeLive()
     }
-    operations.forget = { request, number, _ in
+    operations.forget = { request, number, count in
       guard let request, let data = fuse_req_userdata(request) else { return }
       let server = Unmanaged<MountServer>.fromOpaque(data).takeUnretainedValue()
-      server.didForget(server.number(number))
+      server.didGiveBack(server.number(number), count)
       fuse_reply_none(request)
     }
     setNameOperations(&operations)

@@ -26,10 +26,8 @@ final class RemovedNodes: Sendable {
 
   subscript(number: InodeNumber) -> FileAttributes? { known.withLock { $0[number]?.attributes } }
 
-  func forget(_ number: InodeNumber) {
-    let node = known.withLock { $0.removeValue(forKey: number) }
-    try? node?.file?.close()
-  }
+  /// Forgets a file; gives what the caller is to close.
+  func takeOut(_ number: InodeNumber) -> ViewFile? { known.withLock { $0.removeValue(forKey: number) }?.file }
 
   func forgetAll() {
     let nodes = known.withLock { known in

@@ -1,0 +1,46 @@
+internal import CofferFiles
+internal import Synchronization
+
+/// The files that the kernel knows, and those of them of which it may have content.
+///
+/// The kernel counts how often it was told of a file, and gives that count back when it lets the file go. It may look the same
+/// file up again before that is read here. So what it was told is counted here too, and a file is known until all of it has
+/// come back: a lock takes the content of every file from the kernel that was opened and is known.
+final class KernelNodes: Sendable {
+  private struct State {
+    /// How often the kernel was told of each file. It knows its root without that.
+    var tellings: [InodeNumber: UInt64] = [:]
+    var opened: Set<InodeNumber> = []
+  }
+
+  private let state = Mutex(State())
+
+  /// Files that were opened since the kernel has known them.
+  var opened: Set<InodeNumber> { state.withLock { $0.opened } }
+
+  /// The kernel is about to be told of files, of each as often as it is named. Comes before the answer, for what it gives back
+  /// may be here before whoever answered goes on.
+  func willTell(_ numbers: some Sequence<InodeNumber>) {
+    state.withLock { state in for number in numbers { state.tellings[number, default: 0] += 1 } }
+  }
+
+  func willTell(_ number: InodeNumber) { willTell(CollectionOfOne(number)) }
+
+  func didOpen(_ number: InodeNumber) { state.withLock { _ = $0.opened.insert(number) } }
+
+  /// The kernel has given `count` tellings of a file back, or never got them. Where it knows the file no more, gives what `last`
+  /// does, which runs before it can know the file again.
+  func didGiveBack<Result>(_ number: InodeNumber, _ count: UInt64, last: () -> Result) -> Result? {
+    state.withLock { state in
+      let told = state.tellings[number] ?? 0
+      assert(told >= count, "the kernel gives back what it was not told")
+      if told > count {
+        state.tellings[number] = told - count
+        return nil
+      }
+      state.tellings[number] = nil
+      state.opened.remove(number)
+      return last()
+    }
+  }
+}

@@ -1,0 +1,77 @@
+#if os(Linux)
+  import CofferFiles
+  @testable import CofferMount
+  import CofferTestSupport
+  import Testing
+
+  /// What the kernel knows, beside a kernel that gives back late what it was told.
+  @Suite struct KernelNodesTests {
+    /// A file in the kernel: how often it was told of it since it last let it go, and whether it was opened since.
+    private struct Node {
+      var tellings: UInt64 = 0
+      var isOpened = false
+      /// What it gave back when it let the file go, on the way.
+      var onTheWay: [UInt64] = []
+
+      var total: UInt64 { tellings + onTheWay.reduce(0, +) }
+    }
+
+    @Test(arguments: 0..<50) func `a file that was opened is kept as long as the kernel knows it, and no longer`(
+      _ seed: UInt64
+    ) {
+      var generator = SeededGenerator(seed: seed)
+      let nodes = KernelNodes()
+      var kernel = [Node](repeating: Node(), count: 5)
+      func number(_ position: Int) -> InodeNumber { InodeNumber(value: UInt64(position) + 10) }
+      func giveBack(_ position: Int, _ taken: Int) {
+        let count = kernel[position].onTheWay.remove(at: taken)
+        #expect((nodes.didGiveBack(number(position), count) { true } ?? false) == (kernel[position].total == 0))
+      }
+      for _ in 0..<400 {
+        let position = Int.random(in: kernel.indices, using: &generator)
+        switch Int.random(in: 0..<6, using: &generator) {
+        case 0, 1:
+          nodes.willTell(number(position))
+          kernel[position].tellings += 1
+        case 2:
+          // A page of a folder, with two names of one file.
+          nodes.willTell(kernel.indices.map(number) + [number(position)])
+          for position in Array(kernel.indices) + [position] { kernel[position].tellings += 1 }
+        case 3 where kernel[position].tellings > 0:
+          nodes.didOpen(number(position))
+          kernel[position].isOpened = true
+        case 4 where kernel[position].tellings > 0:
+          kernel[position].onTheWay.append(kernel[position].tellings)
+          kernel[position].tellings = 0
+          kernel[position].isOpened = false
+        case 5:
+          let waiting = kernel[position].onTheWay.indices
+          if let taken = waiting.randomElement(using: &generator) { giveBack(position, taken) }
+        default: break
+        }
+        for (position, node) in kernel.enumerated() where node.isOpened {
+          #expect(nodes.opened.contains(number(position)))
+        }
+      }
+      for (position, node) in kernel.enumerated() {
+        if node.tellings > 0 { kernel[position].onTheWay.append(node.tellings) }
+        kernel[position].tellings = 0
+        while !kernel[position].onTheWay.isEmpty { giveBack(position, 0) }
+      }
+      #expect(nodes.opened.isEmpty)
+    }
+
+    @Test func `what comes back behind a new answer leaves the file known`() {
+      let (nodes, file) = (KernelNodes(), InodeNumber(value: 7))
+      nodes.willTell(file)
+      nodes.didOpen(file)
+      // The kernel lets it go, looks it up again and opens it, before the first is read here.
+      nodes.willTell(file)
+      nodes.didOpen(file)
+      #expect(nodes.didGiveBack(file, 1) { true } == nil)
+      #expect(nodes.opened == [file])
+      #expect(nodes.didGiveBack(file, 1) { true } == true)
+      #expect(nodes.opened.isEmpty)
+    }
+  }
+#endif
