@@ -65,7 +65,7 @@ extension MountServer {
     operations.listxattr = { request, number, room in
       Request.answer(request) { request, server in
         let names = try existing { try server.view.extendedAttributeNames(of: server.number(number)) }
-        request.reply(names.flatMap { $0 + [0] }, room: room)
+        request.reply(names.filter(isKept).flatMap { $0 + [0] }, room: room)
       }
     }
     operations.setxattr = { request, number, name, value, count, flags in
@@ -91,15 +91,22 @@ extension MountServer {
   }
 }
 
-/// The name of an extended attribute in one of the spaces of xattr(7) that are kept. Those that the system itself would give
-/// a meaning to, such as access control lists, are not: nobody would enforce them.
+/// The name of an extended attribute that is kept.
 private func attributeName(_ text: UnsafePointer<CChar>) throws -> [UInt8] {
   let name = Array(text)
-  guard attributeSpaces.contains(where: { name.starts(with: $0) }) else { throw ViewError.unsupported }
+  guard isKept(name) else { throw ViewError.unsupported }
   return name
 }
 
+/// Whether extended attributes of this name are kept: those in three of the spaces of xattr(7). Those that the system itself
+/// would give a meaning to are not, because nobody would enforce them: access control lists, and the label of SELinux, which
+/// does not look for one in such a file system. `ls -l` asks for that label at every file, until it hears that none are kept.
+private func isKept(_ name: [UInt8]) -> Bool {
+  name != selinuxLabel && attributeSpaces.contains { name.starts(with: $0) }
+}
+
 private let attributeSpaces = ["user.", "security.", "trusted."].map { Array($0.utf8) }
+private let selinuxLabel = Array("security.selinux".utf8)
 
 extension MountServer {
   /// After a change of content by anyone but root: its set-user-ID bits go, as write(2) has it.

@@ -83,6 +83,26 @@ import Testing
     try Refused.all(on: kind, rows)
   }
 
+  /// A plain file system may keep it. SELinux, where it is on, answers for its label itself.
+  @Test(
+    .enabled(if: Ground.mountIsThere, Ground.missing),
+    .enabled(if: access("/sys/fs/selinux/enforce", F_OK) != 0, "SELinux is on"))
+  func `what the system would give a meaning to is not kept`() throws {
+    let plot = try Plot.on(.mount)
+    try Kernel.makeFile(plot("file"))
+    for name in ["security.selinux", "system.posix_acl_access"] {
+      #expect(throws: CallError(EOPNOTSUPP)) { _ = try Kernel.attribute(plot("file"), name) }
+    }
+    // Nobody but root may change what is in that space.
+    if Person.canBeAnother {
+      #expect(throws: CallError(EOPNOTSUPP)) { try Kernel.setAttribute(plot("file"), "security.selinux", "x") }
+      #expect(throws: CallError(EOPNOTSUPP)) { try Kernel.removeAttribute(plot("file"), "security.selinux") }
+      try Kernel.setAttribute(plot("file"), "security.other", "x")
+      #expect(try Kernel.attribute(plot("file"), "security.other") == Array("x".utf8))
+    }
+    #expect(throws: CallError(ENODATA)) { _ = try Kernel.attribute(plot("file"), "security.absent") }
+  }
+
   @Test(arguments: Ground.Kind.here) func `the longest name and many of them are kept, and the largest value`(
     kind: Ground.Kind
   ) throws {
