@@ -11,13 +11,21 @@ final class BufferPool: Sendable {
 
   /// A buffer of at least `count` bytes with anything in it.
   func take(_ count: Int) -> TransferBuffer {
-    let found = kept.withLock { kept -> Kept? in
-      guard let position = kept.buffers.lastIndex(where: { $0.buffer.bytes.count >= count }) else { return nil }
+    take { $0 >= count } ?? TransferBuffer(count: max(count, 4096))
+  }
+
+  /// A buffer of `count` bytes with anything in it, for whoever uses all that there is.
+  func take(exactly count: Int) -> TransferBuffer {
+    take { $0 == count } ?? TransferBuffer(count: count)
+  }
+
+  private func take(where isSuitable: (Int) -> Bool) -> TransferBuffer? {
+    kept.withLock { kept -> Kept? in
+      guard let position = kept.buffers.lastIndex(where: { isSuitable($0.buffer.bytes.count) }) else { return nil }
       let found = kept.buffers.remove(at: position)
       kept.bytes -= found.buffer.bytes.count
       return found
-    }
-    return found?.buffer ?? TransferBuffer(count: max(count, 4096))
+    }?.buffer
   }
 
   /// Takes a buffer back that holds no plaintext.

@@ -203,25 +203,13 @@ extension FileNode {
     }
     if isDone { return }
     if (dirtyBlocks.count + 1) << object.exponent > Self.dirtyByteLimit { try flush() }
-    let buffer = vault.files.buffers.take(object.blockSize)
-    guard buffer.bytes.count == object.blockSize else {
-      // One of another size: reads and seals take whole buffers.
-      vault.files.buffers.give(buffer)
-      return try writePart(source, block, at: within, object, into: TransferBuffer(count: object.blockSize), copy)
-    }
-    try writePart(source, block, at: within, object, into: buffer, copy)
-  }
-
-  private func writePart(
-    _ source: UnsafeRawBufferPointer, _ block: UInt64, at within: Int, _ object: ContentObject,
-    into buffer: TransferBuffer, _ copy: (TransferBuffer) -> Void
-  ) throws {
+    let buffer = vault.files.buffers.take(exactly: object.blockSize)
     let start = block << object.exponent
     let known = start < byteCount ? try readContent(at: start, into: buffer.bytes) : 0
     UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[known...]).initializeMemory(as: UInt8.self, repeating: 0)
     state.withLock { _ in
       dirtyBlocks[block] = buffer
-      copy(buffer)
+      copy(into: buffer)
     }
     vault.files.didBuffer(object.blockSize)
   }
