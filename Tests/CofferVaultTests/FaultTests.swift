@@ -2,10 +2,11 @@ import CofferFiles
 import CofferKeys
 import CofferSystem
 import CofferTestSupport
-import CofferVault
 import Foundation
 import Synchronization
 import Testing
+
+@testable import CofferVault
 
 /// A system call fails at every possible place, once.
 @Suite struct FaultTests {
@@ -37,9 +38,8 @@ import Testing
     let (kept, added) = (generator.bytes(50_000), generator.bytes(700_000))
     var failures: Set<SystemCall> = []
     for count in 0..<200 {
-      let fixture = try VaultFixture()
       let plan = FailingCall(code: code)
-      let vault = try fixture.create(files: FileSystem(faults: plan))
+      let (fixture, vault) = try Self.vaultOfTwoFolders(plan)
       try vault.importFile(fixture.source(kept), to: VaultPath("kept"))
       try vault.commit()
       let source = try fixture.source(added, name: "added")
@@ -73,6 +73,18 @@ import Testing
       #expect(count < 199, "the operation has more calls than were tried")
     }
     #expect(failures.isSuperset(of: [.open, .write, .sync, .makeDirectory]))
+  }
+
+  /// A new vault whose first two objects lie in folders of their own, so that in each the same calls are made.
+  private static func vaultOfTwoFolders(_ plan: FailingCall) throws -> (VaultFixture, Vault) {
+    while true {
+      let fixture = try VaultFixture()
+      let vault = try fixture.create(files: FileSystem(faults: plan))
+      let next = try vault.look { $0.root.nextObject }
+      let folders = Set([next, next + 1].map { vault.objects.objectPlace($0).folder })
+      if folders.count == 2 { return (fixture, vault) }
+      try vault.close()
+    }
   }
 
   @Test func `a replacement that fails anywhere leaves the old file or the new`() throws {

@@ -84,8 +84,8 @@ import Testing
     let report = try again.verify(isDeep: false)
     #expect(!report.isClean)
     let named = report.damages.compactMap { $0.path?.lastName }
-    // The files whose records lie in the same bucket cannot be trusted either: at most a group of 64.
-    #expect((1...64).contains(named.count))
+    // The files whose records lie in the same bucket cannot be trusted either: a group of 64, by rare chance two.
+    #expect((1...128).contains(named.count))
     // The root folder's record may be among them.
     let isRootDamaged = report.damages.contains { $0.path == .root }
     #expect(report.intactCount == UInt64(201 - named.count - (isRootDamaged ? 1 : 0)))

@@ -33,7 +33,8 @@ import Testing
         expected = states[state]
         found.insert(state)
       }
-      #expect(killedInCommits > 0)
+      // By chance none of a few is.
+      #expect(killedInCommits > 0 || Self.killCount < 20)
       #expect(found.count > Self.killCount / 6)
     }
   }
