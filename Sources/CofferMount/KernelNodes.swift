@@ -33,12 +33,9 @@ final class KernelNodes: Sendable {
   func didGiveBack<Result>(_ number: InodeNumber, _ count: UInt64, last: () -> Result) -> Result? {
     state.withLock { state in
       let told = state.tellings[number] ?? 0
-      assert(told >= count, "the kernel gives back what it was not told")
-      if told > count {
-        state.tellings[number] = told - count
-        return nil
-      }
-      state.tellings[number] = nil
+      state.tellings[number] = told > count ? told - count : nil
+      // More than it was told means that a telling was not counted: then a lock goes on to drop the file's content.
+      guard told == count else { return nil }
       state.opened.remove(number)
       return last()
     }

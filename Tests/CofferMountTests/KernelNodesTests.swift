@@ -73,5 +73,14 @@
       #expect(nodes.didGiveBack(file, 1) { true } == true)
       #expect(nodes.opened.isEmpty)
     }
+
+    @Test func `a file of which more comes back than was told stays among those that a lock drops`() {
+      let (nodes, file) = (KernelNodes(), InodeNumber(value: 7))
+      nodes.willTell(file)
+      nodes.didOpen(file)
+      #expect(nodes.didGiveBack(file, 2) { true } == nil)
+      #expect(nodes.didGiveBack(file, 1) { true } == nil)
+      #expect(nodes.opened == [file])
+    }
   }
 #endif
