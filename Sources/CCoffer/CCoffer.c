@@ -48,6 +48,7 @@ ssize_t coffer_random(void *bytes, size_t count) {
   arc4random_buf(bytes, count);
   return (ssize_t)count;
 }
+int coffer_has_raised_privileges(void) { return 0; }
 int coffer_is_without_core_dumps(void) {
   struct rlimit limit;
   return getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == 0;
@@ -65,6 +66,7 @@ short coffer_hang_up_event(void) { return POLLHUP; }
 #endif
 #else
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #if defined(__GLIBC__)
@@ -79,6 +81,7 @@ void coffer_overwrite_freed_memory(int value) { mallopt(M_PERTURB, value); }
 void coffer_keep_freed_memory(int bytes, int largest, int areas) { (void)bytes, (void)largest, (void)areas; }
 void coffer_overwrite_freed_memory(int value) { (void)value; }
 #endif
+int coffer_has_raised_privileges(void) { return getauxval(AT_SECURE) != 0; }
 int coffer_is_without_core_dumps(void) {
   struct rlimit limit;
   return getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_max == 0 && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;

@@ -40,7 +40,10 @@ public enum Sealing {
     _ sealed: UnsafeRawBufferPointer, key: SecretKey, authenticating context: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
     do {
-      return Array(try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key.key, authenticating: context))
+      var opened = try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key.key, authenticating: context)
+      // What is small the allocator keeps as it is when it is freed.
+      defer { opened.withUnsafeMutableBytes { overwrite($0) } }
+      return Array(opened)
     } catch {
       throw .notAuthentic
     }

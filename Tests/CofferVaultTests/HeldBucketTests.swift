@@ -99,7 +99,7 @@ import Testing
     try make("held")
     try vault.close()
     vault = try fixture.open()
-    let held = vault.index.read { Set($0.root.buckets.keys.map { $0 / VaultFormat.bucketsPerPage }) }
+    let held = vault.index.read { Set($0.storedRoot.buckets.keys.map { $0 / VaultFormat.bucketsPerPage }) }
     try #require(!held.isEmpty)
     try vault.close()
     let index = try RawIndex(fixture.vaultPath)
@@ -109,10 +109,18 @@ import Testing
     vault = try fixture.open()
     try make("small")
     try vault.commit()
-    // More buckets than a root holds. Those that lie in the damaged pages refuse, each for itself.
-    for number in 0..<60 { try? make("second-\(number)") }
+    // More buckets than a root holds, for each folder has one. Those that lie in the damaged pages refuse, each for itself.
+    let pages = Self.pageTags(vault)
+    var touched: Set<InodeNumber> = []
+    for number in 0..<2 * RootRecord.bucketLimit {
+      guard (try? make("second-\(number)")) != nil else { continue }
+      if (try? vault.makeDirectory(at: VaultPath("second-\(number)/inner"))) != nil {
+        touched.insert(try vault.attributes(at: VaultPath("second-\(number)")).number)
+      }
+    }
     #expect(made.count > 80)
     try vault.commit()
+    #expect(touched.count > RootRecord.bucketLimit && Self.pageTags(vault) != pages, "so they went into pages")
     try vault.close()
     vault = try fixture.open()
     #expect(Set(try vault.list(.root).map { String(decoding: $0.name, as: UTF8.self) }) == made)
@@ -120,6 +128,6 @@ import Testing
   }
 
   private static func pageTags(_ vault: Vault) -> [[UInt8]?] {
-    vault.index.read { session in (0..<RootRecord.pageCount).map { session.root.pageTag($0) } }
+    vault.index.read { session in (0..<RootRecord.pageCount).map { session.storedRoot.pageTag($0) } }
   }
 }

@@ -25,6 +25,10 @@ int coffer_sync(int descriptor);
 /// Keeps this process's memory out of core dumps and away from debuggers of the same user.
 int coffer_forbid_core_dumps(void);
 
+/// Whether the program has more privileges than who started it, so that the system's linker hears nothing of the environment.
+/// Linux alone has the call; elsewhere 0.
+int coffer_has_raised_privileges(void);
+
 /// Whether both are in force: no core file, and no debugger of the same user.
 int coffer_is_without_core_dumps(void);
 

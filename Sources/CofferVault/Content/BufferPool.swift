@@ -73,9 +73,9 @@ struct PlainBytes: ~Copyable {
 
   init() {}
 
-  init(copying bytes: [UInt8]) {
+  init(copying bytes: UnsafeRawBufferPointer) {
     resize(to: bytes.count)
-    bytes.withUnsafeBytes { write($0, at: 0) }
+    write(bytes, at: 0)
   }
 
   /// New bytes are zero, and so are those that are cut off and come back.

@@ -1,15 +1,33 @@
 internal import CofferSystem
 
-/// A file's object, held open.
+internal import Synchronization
+
+/// A file's object, which is opened when it is first needed and then held open.
 final class ContentObject: Sendable {
   let reference: ObjectReference
-  let file: OwnedDescriptor
+  private let opened = AtomicLazyReference<OwnedDescriptor>()
 
   var exponent: UInt8 { reference.blockSizeExponent }
   var blockSize: Int { reference.blockSize }
 
-  init(reference: ObjectReference, file: OwnedDescriptor) {
+  /// Not open yet.
+  init(_ reference: ObjectReference) { self.reference = reference }
+
+  init(_ reference: ObjectReference, file: OwnedDescriptor) {
     self.reference = reference
-    self.file = file
+    _ = opened.storeIfNil(file)
+  }
+
+  /// Opens the object, unless it is open. Comes before `file`, while the file's rows name the object.
+  func open(in objects: ObjectStore, writing: Bool) throws {
+    if opened.load() == nil { _ = opened.storeIfNil(try objects.open(reference.number, writing: writing)) }
+  }
+
+  /// Throws `badHandle` where it was not opened.
+  var file: OwnedDescriptor {
+    get throws {
+      guard let file = opened.load() else { throw VaultError.badHandle }
+      return file
+    }
   }
 }

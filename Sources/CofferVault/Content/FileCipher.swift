@@ -17,6 +17,9 @@ struct FileCipher: Sendable {
     case page(BlockSealer)
   }
 
+  /// What is opened first.
+  enum Part { case nothing, inline, firstPage }
+
   private struct Earlier: Sendable {
     let key: SecretKey
     let firstPage: UInt64
@@ -27,13 +30,13 @@ struct FileCipher: Sendable {
     context = Array("coffer content \(VaultFormat.version)".utf8) + vault.bytes + inode.value.bigEndianBytes
   }
 
-  /// Of a file with this content, whose key others have derived something from.
-  init(key: SecretKey, _ derivation: KeyDerivation, vault: VaultID, inode: InodeNumber, content: Inode.Content) {
+  /// Of a file whose key others have derived something from.
+  init(key: SecretKey, _ derivation: KeyDerivation, vault: VaultID, inode: InodeNumber, first part: Part) {
     self.init(key: key, vault: vault, inode: inode)
-    switch content {
-    case .inline(let sealed) where sealed != Self.nothing: first = .inline(derivation.key(Self.inlineLabel))
-    case .object: first = .page(BlockSealer(derivation, page: 0, context: context))
-    default: break
+    switch part {
+    case .nothing: break
+    case .inline: first = .inline(derivation.key(Self.inlineLabel))
+    case .firstPage: first = .page(BlockSealer(derivation, page: 0, context: context))
     }
   }
 
@@ -57,17 +60,29 @@ struct FileCipher: Sendable {
     return cipher
   }
 
-  func sealInline(_ bytes: [UInt8]) throws -> [UInt8] {
+  /// Seals content for a record.
+  func sealInline(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] {
     if bytes.isEmpty { return Self.nothing }
-    return try Sealing.seal(Padding.pad(bytes), key: inlineKey, authenticating: context)
+    var padded = Padding.pad(bytes)
+    defer { padded.withUnsafeMutableBytes { overwrite($0) } }
+    return try Sealing.seal(padded, key: inlineKey, authenticating: context)
   }
 
-  func sealInline(_ bytes: UnsafeRawBufferPointer) throws -> [UInt8] { try sealInline(Array(bytes)) }
-
-  func openInline(_ sealed: [UInt8]) throws -> [UInt8] {
-    if sealed == Self.nothing { return [] }
-    return try Padding.unpad(Sealing.open(sealed, key: inlineKey, authenticating: context))
+  /// Lends the content of a record, which is overwritten afterwards: small buffers the allocator keeps as they are when they
+  /// are freed. Throws `damaged` where it is not what was sealed.
+  func withInline<Result>(
+    _ sealed: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> Result
+  ) throws -> Result {
+    if sealed == Self.nothing { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    guard var padded = try? Sealing.open(sealed, key: inlineKey, authenticating: context) else { throw Self.damaged }
+    defer { padded.withUnsafeMutableBytes { overwrite($0) } }
+    return try padded.withUnsafeBytes { padded in
+      guard let bytes = try? Padding.unpad(padded) else { throw Self.damaged }
+      return try body(bytes)
+    }
   }
+
+  private static let damaged = VaultError.damaged(what: "a file's content")
 
   private var inlineKey: SecretKey {
     if case .inline(let key) = first { key } else { key.derived(Self.inlineLabel) }

@@ -25,13 +25,13 @@ final class FileNode: Sendable {
   nonisolated(unsafe) var joinCount: UInt64 = 0
 
   // Changed under both locks while no reader is inside; see FileNode+Locking.
-  /// Nil where a lock took the key away.
+  /// Nil where a lock took the key away, or nobody has needed it yet.
   nonisolated(unsafe) var cipher: FileCipher?
   /// The content of a file without an object while the key is away.
   nonisolated(unsafe) var sealedPlain: [UInt8]?
   /// Blocks that found no slot before the key went: sealed, they wait here for one.
   nonisolated(unsafe) var sealedBlocks: [UInt64: SealedDirtyBlock] = [:]
-  let readers = ReaderGate()
+  let readers: ReaderGate
 
   // Under `state`.
   nonisolated(unsafe) var protectedKey: ProtectedKey
@@ -77,6 +77,9 @@ final class FileNode: Sendable {
   }
 
   /// Under the index's lock, so that `inode` is as it stands there.
+  ///
+  /// The key and the object of a file that is there wait for whoever first reads or writes, as behind a lock and an
+  /// unlock. Most openings on a mount are of what the kernel has in its memory, and read nothing here.
   init(_ inode: Inode, _ cipher: FileCipher?, vault: Vault) throws {
     self.vault = vault
     number = inode.number
@@ -86,29 +89,26 @@ final class FileNode: Sendable {
     protectedKey = ProtectedKey(inode)
     // Also for a file that was just made: the vault may have been locked since.
     if cipher != nil { try vault.keys.requireCreating(inode.protection) }
-    let cipher = try cipher ?? protectedKey.cipher(inode.number, vault, for: inode.content)
     self.cipher = cipher
+    readers = ReaderGate(isOpen: cipher != nil)
     byteCount = inode.byteCount
     revision = inode.revision
     slots = SlotAllocator(SlotUse(reach: 0, used: 0))
+    plain = PlainBytes()
     switch inode.content {
     // The record, which is authenticated, says all that there is to an empty file.
-    case .inline where inode.byteCount == 0: plain = PlainBytes()
-    case .inline(let sealed):
-      guard let bytes = try? cipher.openInline(sealed), bytes.count == Int(inode.byteCount) else {
-        throw VaultError.damaged(what: "a file's content")
-      }
-      plain = PlainBytes(copying: bytes)
+    case .inline where inode.byteCount == 0: break
+    case .inline(let sealed): sealedPlain = sealed
     case .object(let reference, let use):
-      plain = PlainBytes()
-      object = ContentObject(
-        reference: reference, file: try vault.objects.open(reference.number, writing: !vault.isReadOnly))
+      object = ContentObject(reference)
       slots = SlotAllocator(use)
     case .directory, .symbolicLink, .special: throw VaultError.damaged(what: "the kind of a file")
     }
     overlay = Mutex(
       Overlay(
         byteCount: inode.byteCount, storedByteCount: FileAttributes(inode).storedByteCount, revision: inode.revision))
+    // Whoever has it open goes on behind a lock, which takes away what would open its key.
+    if cipher == nil, inode.protection == .completeUnlessOpen { _ = try presentCipher() }
   }
 
   // MARK: Attributes

@@ -49,10 +49,10 @@ public final class FileSnapshot: Sendable {
       guard let sealed = version.sealedPlain else { return try node.read(at: offset, into: buffer, of: version.pin) }
       let count = Int(min(UInt64(buffer.count), byteCount - offset))
       return try node.reading { cipher in
-        var plain = try cipher.openInline(sealed)
-        defer { plain.withUnsafeMutableBytes { overwrite($0) } }
-        buffer.copyBytes(from: plain[Int(offset)..<(Int(offset) + count)])
-        return count
+        try cipher.withInline(sealed) { plain in
+          buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: plain[Int(offset)..<(Int(offset) + count)]))
+          return count
+        }
       }
     }
   }

@@ -44,21 +44,21 @@ extension Vault {
   }
 
   private func storeInline(
-    _ bytes: [UInt8], _ key: NewFileKey, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
+    _ start: SourceStart, _ key: NewFileKey, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
     _ control: TransferControl
   ) throws -> FileAttributes {
-    if let expected = source.byteCount, expected != UInt64(bytes.count) { throw VaultError.sourceChanged }
-    let sealed = try key.held.use { try $0.sealInline(bytes) }
-    control.progress(bytes.count)
+    if let expected = source.byteCount, expected != UInt64(start.count) { throw VaultError.sourceChanged }
+    let sealed = try key.held.use { try $0.sealInline(start.bytes) }
+    control.progress(start.count)
     return try change { session in
       try self.link(
-        key, source, byteCount: UInt64(bytes.count), content: .inline(sealed), path, replacing: replacing,
+        key, source, byteCount: UInt64(start.count), content: .inline(sealed), path, replacing: replacing,
         session)
     }
   }
 
   private func storeObject(
-    _ start: [UInt8], _ key: NewFileKey, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
+    _ start: SourceStart, _ key: NewFileKey, _ source: ImportSource, _ path: VaultPath, replacing: Bool,
     _ control: TransferControl
   ) throws -> FileAttributes {
     let exponent = VaultFormat.blockSizeExponent(for: source.byteCount)
@@ -111,7 +111,7 @@ extension Vault {
   func createObject(blockSizeExponent: UInt8) throws -> ContentObject {
     let reference = try reserveObject(blockSizeExponent: blockSizeExponent) { PendingRemoval(object: $0) }
     do {
-      return ContentObject(reference: reference, file: try objects.create(reference.number))
+      return ContentObject(reference, file: try objects.create(reference.number))
     } catch {
       try? perform { session in session.removeObjectAfterCommit(PendingRemoval(object: reference)) }
       throw error

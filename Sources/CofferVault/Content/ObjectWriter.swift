@@ -33,7 +33,7 @@ final class ObjectWriter: Sendable {
   }
 
   /// Writes and syncs the whole source; returns its size in bytes.
-  func write(_ source: ImportSource, start: [UInt8], control: TransferControl) throws -> UInt64 {
+  func write(_ source: ImportSource, start: SourceStart, control: TransferControl) throws -> UInt64 {
     let reader = SourceReader(source, start: start, runs: runs, control: control)
     let workers = Workers()
     try workers.run {

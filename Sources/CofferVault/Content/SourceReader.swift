@@ -2,6 +2,21 @@ internal import CofferFiles
 internal import CofferSystem
 internal import Synchronization
 
+/// The first bytes of a source, overwritten when they are left.
+struct SourceStart: @unchecked Sendable {
+  // Nobody writes to it any more.
+  private let buffer: TransferBuffer
+  let count: Int
+
+  fileprivate init(_ buffer: TransferBuffer, count: Int) {
+    self.buffer = buffer
+    self.count = count
+  }
+
+  /// As long as this lives.
+  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count]) }
+}
+
 /// Hands the runs of an import's source to workers: a file's at their offsets, in parallel; a stream's in order.
 final class SourceReader: Sendable {
   private let source: ImportSource
@@ -14,11 +29,11 @@ final class SourceReader: Sendable {
   private struct State {
     var nextRun: UInt64 = 0
     /// What was read from a stream before it was known to be large.
-    var start: [UInt8]
+    var start: SourceStart?
     var ended = false
   }
 
-  init(_ source: ImportSource, start: [UInt8], runs: BlockRuns, control: TransferControl) {
+  init(_ source: ImportSource, start: SourceStart, runs: BlockRuns, control: TransferControl) {
     self.source = source
     self.control = control
     runByteCount = runs.byteCount
@@ -26,13 +41,13 @@ final class SourceReader: Sendable {
   }
 
   /// The first bytes, more than fit into a record: a multiple of 16, as a decoder wants it.
-  static func start(of source: ImportSource, control: TransferControl) throws -> [UInt8] {
+  static func start(of source: ImportSource, control: TransferControl) throws -> SourceStart {
     let buffer = TransferBuffer(count: (VaultFormat.inlineLimit / 16 + 1) * 16)
     let count =
       source.byteCount == nil
       ? try readPortion(of: source, into: buffer.bytes, control: control).decode(buffer.bytes)
       : try source.descriptor.readFully(at: 0, into: buffer.bytes)
-    return Array(buffer.bytes[..<count])
+    return SourceStart(buffer, count: count)
   }
 
   /// Reads until `buffer` is full or the stream ends.
@@ -82,15 +97,15 @@ final class SourceReader: Sendable {
   private func nextOfStream(into buffer: UnsafeMutableRawBufferPointer) throws -> (run: UInt64, count: Int)? {
     let taken = try state.withLock { state -> (run: UInt64, start: Int, portion: EncodedPortion)? in
       guard !state.ended else { return nil }
-      let start = state.start
-      state.start = []
-      buffer.copyBytes(from: start)
-      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[start.count..<runByteCount])
+      let startCount = state.start?.count ?? 0
+      if let start = state.start { buffer.copyMemory(from: start.bytes) }
+      state.start = nil
+      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[startCount..<runByteCount])
       let portion = try Self.readPortion(of: source, into: rest, control: control)
       if portion.byteCount < rest.count { state.ended = true }
-      guard start.count + portion.byteCount > 0 else { return nil }
+      guard startCount + portion.byteCount > 0 else { return nil }
       defer { state.nextRun += 1 }
-      return (state.nextRun, start.count, portion)
+      return (state.nextRun, startCount, portion)
     }
     guard let (run, start, portion) = taken else { return nil }
     // Beside the other workers: only reading, and what a decoder must do in order, needs the lock.

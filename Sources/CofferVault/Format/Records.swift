@@ -28,13 +28,15 @@ enum RecordTable: UInt8, CaseIterable {
 
 /// Hides a record's exact length: its bytes behind their count, zeros up to a multiple of `step`.
 enum Padding {
-  static func pad(_ bytes: [UInt8]) -> [UInt8] {
+  static func pad(_ bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { pad($0) } }
+
+  static func pad(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
     let step = bytes.count < 512 ? 64 : 512
     let total = (bytes.count + 4 + step - 1) / step * step
     return [UInt8](unsafeUninitializedCapacity: total) { buffer, initialized in
       let padded = UnsafeMutableRawBufferPointer(buffer)
       padded.storeBytes(of: UInt32(bytes.count).bigEndian, as: UInt32.self)
-      UnsafeMutableRawBufferPointer(rebasing: padded[4...]).copyBytes(from: bytes)
+      UnsafeMutableRawBufferPointer(rebasing: padded[4...]).copyMemory(from: bytes)
       for index in (4 + bytes.count)..<total { padded[index] = 0 }
       initialized = total
     }
@@ -43,5 +45,13 @@ enum Padding {
   static func unpad(_ bytes: [UInt8]) throws(MalformedBytes) -> [UInt8] {
     var reader = ByteReader(bytes)
     return try reader.read(countedUpTo: bytes.count)
+  }
+
+  /// The bytes within the padding, where they are.
+  static func unpad(_ bytes: UnsafeRawBufferPointer) throws(MalformedBytes) -> UnsafeRawBufferPointer {
+    guard bytes.count >= 4 else { throw MalformedBytes() }
+    let count = Int(UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self)))
+    guard count <= bytes.count - 4 else { throw MalformedBytes() }
+    return UnsafeRawBufferPointer(rebasing: bytes[4..<(4 + count)])
   }
 }

@@ -11,7 +11,7 @@ internal import CofferSystem
 /// the index's lock, but for ``store(_:_:)``.
 final class IndexSession {
   var rowKeys: RowKeys
-  /// Numbers are taken from here; the last commit's are in `stored`.
+  /// Numbers are taken from here; the last commit's, and its buckets, are in `stored`.
   var root: RootRecord
 
   private let stored: StoredRows
@@ -54,6 +54,9 @@ final class IndexSession {
   var committed: CommittedRoot {
     CommittedRoot(branch: stored.root.branch, generation: stored.root.generation, sealed: stored.sealedRoot)
   }
+
+  /// With what the last commit left of buckets, which `root` has from the opening.
+  var storedRoot: RootRecord { stored.root }
 
   /// `root.nextObject` of the last commit: objects from here on are unknown to a vault that crashes now.
   var committedNextObject: UInt64 { stored.root.nextObject }

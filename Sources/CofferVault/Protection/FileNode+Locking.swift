@@ -10,7 +10,8 @@ internal import Synchronization
 extension FileNode {
   var protection: ProtectionClass { state.withLock { _ in protectedKey.protection } }
 
-  /// Runs a reader with the file's cipher. Throws `locked` where the key is away and cannot come back yet.
+  /// Runs a reader with the file's cipher, which the first one brings. Throws `locked` where the key is away and cannot come
+  /// back yet.
   func reading<Result>(_ body: (FileCipher) throws -> Result) throws -> Result {
     if !readers.enter() {
       try writing.withLock { _ in _ = try presentCipher() }
@@ -21,10 +22,14 @@ extension FileNode {
     return try body(cipher)
   }
 
-  /// The file's cipher; brings the key back where the vault was unlocked meanwhile, else throws `locked`. Under `writing`.
+  /// The file's cipher; brings the key where nobody has needed it yet, or the vault was unlocked meanwhile, else throws
+  /// `locked`. Under `writing`.
   func presentCipher() throws -> FileCipher {
     if let cipher { return cipher }
-    let cipher = try state.withLock { _ in protectedKey }.cipher(number, vault)
+    let first: FileCipher.Part = object != nil ? .firstPage : sealedPlain != nil ? .inline : .nothing
+    let cipher = try state.withLock { _ in protectedKey }.cipher(number, vault, first: first)
+    // As long as it has a user, no commit lets the object go that its rows name.
+    try object?.open(in: vault.objects, writing: !vault.isReadOnly)
     try takeBack(cipher)
     readers.open()
     return cipher
@@ -67,11 +72,12 @@ extension FileNode {
 
   private func takeBack(_ cipher: FileCipher) throws {
     var taken = 0
-    let bytes = try sealedPlain.map { sealed in
-      guard let bytes = try? cipher.openInline(sealed), UInt64(bytes.count) == byteCount else {
-        throw VaultError.damaged(what: "a file's content")
+    var opened = PlainBytes()
+    if let sealedPlain {
+      try cipher.withInline(sealedPlain) { bytes in
+        guard UInt64(bytes.count) == byteCount else { throw VaultError.damaged(what: "a file's content") }
+        opened = PlainBytes(copying: bytes)
       }
-      return bytes
     }
     var blocks: [UInt64: TransferBuffer] = [:]
     for (block, sealed) in sealedBlocks {
@@ -83,10 +89,9 @@ extension FileNode {
       blocks[block] = buffer
     }
     state.withLock { _ in
-      if var bytes {
-        plain = PlainBytes(copying: bytes)
-        taken += bytes.count
-        bytes.withUnsafeMutableBytes { overwrite($0) }
+      if sealedPlain != nil {
+        swap(&plain, &opened)
+        taken += plain.count
       }
       for (block, buffer) in blocks {
         dirtyBlocks[block] = buffer
@@ -143,16 +148,11 @@ struct ProtectedKey: Sendable {
 
   /// Throws `locked`, or `damaged` where the key is not the one that was committed to.
   ///
-  /// - Parameter content: what it is about to open; nil where that is not known.
-  func cipher(_ inode: InodeNumber, _ vault: Vault, for content: Inode.Content? = nil) throws -> FileCipher {
+  /// - Parameter first: what it is about to open.
+  func cipher(_ inode: InodeNumber, _ vault: Vault, first: FileCipher.Part) throws -> FileCipher {
     do {
       let (key, derivation) = try key(wrapped, commitment, vault)
-      let cipher =
-        if let content {
-          FileCipher(key: key, derivation, vault: vault.id, inode: inode, content: content)
-        } else {
-          FileCipher(key: key, vault: vault.id, inode: inode)
-        }
+      let cipher = FileCipher(key: key, derivation, vault: vault.id, inode: inode, first: first)
       guard let rekeying else { return cipher }
       return cipher.with(
         earlier: try self.key(rekeying.wrappedKey, rekeying.keyCommitment, vault).key, from: rekeying.nextPage)
@@ -164,7 +164,7 @@ struct ProtectedKey: Sendable {
   private func key(
     _ wrapped: [UInt8], _ commitment: [UInt8], _ vault: Vault
   ) throws -> (key: SecretKey, derivation: KeyDerivation) {
-    let key = try vault.keys.unwrap(wrapped, for: protection)
+    let key = try vault.keys.unwrapInUse(wrapped, for: protection)
     let derivation = KeyDerivation(from: key)
     guard equalInConstantTime(derivation.commitment, commitment) else { throw CryptoError.notAuthentic }
     return (key, derivation)

@@ -52,6 +52,11 @@ final class KeyRing: Sendable {
     try keys(opening: protection).unwrap(wrapped, for: protection)
   }
 
+  /// The same for a file that somebody has open, who may finish: as long as the keys are there.
+  func unwrapInUse(_ wrapped: [UInt8], for protection: ProtectionClass) throws -> SecretKey {
+    try keys(finishing: protection).unwrap(wrapped, for: protection)
+  }
+
   /// Throws `locked` where a file of this class cannot be opened now.
   func requireOpening(_ protection: ProtectionClass) throws { _ = try keys(opening: protection) }
 
@@ -61,6 +66,15 @@ final class KeyRing: Sendable {
   private func keys(opening protection: ProtectionClass) throws -> ClassKeys {
     try state.withLock { state in
       guard state.phase == .unlocked || !protection.isLockedAway else { throw VaultError.locked }
+      return state.keys
+    }
+  }
+
+  private func keys(finishing protection: ProtectionClass) throws -> ClassKeys {
+    try state.withLock { state in
+      guard state.phase == .unlocked || state.phase == .locking || !protection.isLockedAway else {
+        throw VaultError.locked
+      }
       return state.keys
     }
   }

@@ -5,8 +5,10 @@ internal import Synchronization
 final class ReaderGate: Sendable {
   private static let closed: UInt64 = 1 << 63
   /// How many are inside, and whether no more may enter.
-  private let state = Atomic<UInt64>(0)
+  private let state: Atomic<UInt64>
   private let condition = NSCondition()
+
+  init(isOpen: Bool) { state = Atomic(isOpen ? 0 : Self.closed) }
 
   /// Whether the reader is in, and has to leave.
   func enter() -> Bool {

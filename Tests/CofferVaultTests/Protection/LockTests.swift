@@ -100,6 +100,47 @@ import Testing
     withExtendedLifetime(observation) {}
   }
 
+  /// Who has a file open may finish, also who has not begun.
+  @Test(arguments: [900, 60_000], ProtectionClass.allCases)
+  func `a file that was open and not read is read until the keys go, or behind a lock as its class has it`(
+    _ count: Int, _ protection: ProtectionClass
+  ) throws {
+    let scheduler = ManualScheduler()
+    var options = VaultOptions()
+    options.scheduler = scheduler
+    let vault = try fixture.create(options: options)
+    try vault.protect(.root, as: protection)
+    let bytes = [UInt8](repeating: 0x5a, count: count)
+    let maker = try vault.createFile(at: path)
+    try maker.write(bytes, at: 0)
+    try maker.close()
+    let other = try VaultPath("other")
+    try vault.importFile(fixture.source(bytes), to: other)
+    try vault.commit()
+
+    let (early, late) = (try vault.open(path, .reading), try vault.open(other, .writing))
+    vault.lock(graceSeconds: 10)
+    #expect(try early.read(count + 1, at: 0) == bytes)
+    scheduler.run(upTo: 10)
+    #expect(vault.isLocked)
+    if protection == .complete {
+      #expect(throws: VaultError.locked) { try early.read(1, at: 0) }
+      #expect(throws: VaultError.locked) { try late.read(1, at: 0) }
+      #expect(throws: VaultError.locked) { try late.write([1], at: 0) }
+    } else {
+      #expect(try early.read(count + 1, at: 0) == bytes)
+      #expect(try late.read(count + 1, at: 0) == bytes)
+    }
+    try unlock(vault)
+    #expect(try early.read(count + 1, at: 0) == bytes)
+    #expect(try late.read(count + 1, at: 0) == bytes)
+    try late.write([1], at: 0)
+    #expect(try late.read(1, at: 0) == [1])
+    try early.close()
+    try late.close()
+    try vault.close()
+  }
+
   @Test func `an unlock within the grace period keeps the keys, also when the period ends`() throws {
     let scheduler = ManualScheduler()
     var options = VaultOptions()

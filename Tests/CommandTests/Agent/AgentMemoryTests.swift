@@ -71,6 +71,16 @@ final class AgentMemoryTests {
     let used = try desk.run(
       "/bin/sh", ["-c", "cat mnt/large | cmp - source && cat source > mnt/new && cmp mnt/new source"])
     #expect(used.code == 0, "\(used.errors)")
+    // Of every size that an allocator may keep in a place of its own: as a program writes them, as the vault gives them to
+    // the kernel, and as commands store and show them.
+    for count in stride(from: line.count, to: 1_500, by: 31) {
+      try desk.write("piece", Array(text[..<count]))
+      let used = try desk.run("/bin/sh", ["-c", "cat piece > mnt/written-\(count) && cat mnt/written-\(count)"])
+      #expect(used.bytes == Array(text[..<count]), "\(used.errors)")
+      try desk.served("put", "piece", "/put-\(count)")
+      #expect(try desk.run("/bin/cat", ["mnt/put-\(count)"]).bytes == Array(text[..<count]))
+      #expect(try desk.served("cat", "/written-\(count)").bytes == Array(text[..<count]))
+    }
     // The control: what was read is kept for the next answer.
     #expect(try ProcessMemory(process).count(of: secrets)["content"] ?? 0 > 0)
     try desk.served("lock", "--now")
@@ -78,6 +88,26 @@ final class AgentMemoryTests {
     for (name, count) in locked where name != "class key until-first-unlock" {
       #expect(count == 0, "\(name): \(count) times")
     }
+  }
+
+  /// One that is bound at its first call leaves registers on a stack, with what was copied last.
+  @Test func `every call is bound before the first secret, in the foreground too`() throws {
+    try desk.unlock()
+    #expect(try environment(of: desk.agentProcess()).contains("LD_BIND_NOW=1"))
+    try desk.served("agent", "stop")
+    let foreground = try desk.start("coffer", ["unlock", "--foreground", "--passcode-file", "-"])
+    #expect(foreground.send(Array((Desk.passcode + "\n").utf8)))
+    foreground.endInput()
+    #expect(foreground.line().hasPrefix("unlocked"))
+    #expect(try desk.agentProcess() == foreground.processID)
+    #expect(try environment(of: foreground.processID).contains("LD_BIND_NOW=1"))
+    try desk.served("agent", "stop")
+    #expect(foreground.wait().code == 0)
+  }
+
+  private func environment(of process: pid_t) throws -> [String] {
+    let file = try Descriptor(open("/proc/\(process)/environ", O_RDONLY | O_CLOEXEC), "open")
+    return file.read(until: nil).split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
   }
 
   @Test(.enabled(if: CoreDump.isWrittenToFiles, "core dumps go to a program here"))
