@@ -92,7 +92,7 @@ struct FileCipher: Sendable {
 
   /// The content of an empty file: most files are made empty. The record, which is authenticated and sealed, says all that
   /// there is to it; as long as what is sealed, so that the record's length does not tell.
-  private static let nothing = [UInt8](repeating: 0, count: Padding.pad([]).count + Sealing.overhead)
+  static let nothing = [UInt8](repeating: 0, count: Padding.pad([]).count + Sealing.overhead)
 }
 
 /// How the blocks of an object are handed out to workers: runs of blocks that lie in one map page.

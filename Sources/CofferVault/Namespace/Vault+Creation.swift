@@ -99,7 +99,7 @@ extension Vault {
   ) throws -> (inode: Inode, cipher: FileCipher) {
     let number = session.newInodeNumber()
     let cipher = FileCipher(key: SecretKey(), vault: id, inode: number)
-    var inode = newInode(number, .file, node, in: parent, content: .inline(try cipher.sealInline(UnsafeRawBufferPointer(start: nil, count: 0))))
+    var inode = newInode(number, .file, node, in: parent, content: .inline(FileCipher.nothing))
     inode.wrappedKey = try keys.wrap(cipher.key, for: inode.protection)
     inode.keyCommitment = cipher.key.commitment
     return (inode, cipher)
