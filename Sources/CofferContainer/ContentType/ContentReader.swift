@@ -23,8 +23,10 @@ extension ContentReader {
   /// Exactly `count` bytes at `offset`; nil when there are fewer.
   func bytes(at offset: UInt64, count: Int) throws -> [UInt8]? {
     guard count >= 0, offset <= byteCount, UInt64(count) <= byteCount - offset else { return nil }
-    let result = try [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-      initialized = try readFully(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+    // What is smaller the allocator may keep as it is when it is freed (`AllocatorTuning`).
+    let result = try [UInt8](unsafeUninitializedCapacity: max(count, 2048)) { buffer, initialized in
+      let target = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count)
+      initialized = try readFully(at: offset, into: target)
     }
     return result.count == count ? result : nil
   }

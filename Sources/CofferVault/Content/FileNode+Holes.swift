@@ -16,7 +16,7 @@ extension FileNode {
             plain.resize(to: Int(newCount))
             byteCount = newCount
           }
-          vault.files.didBuffer(plain.count - before)
+          vault.files.didBuffer(Self.counted(plain.count) - Self.counted(before))
           return
         }
         try moveToObject(sized: newCount)
@@ -84,7 +84,6 @@ extension FileNode {
     if let gone { retired.append((gone.reference, objectIsMarked)) }
     objectIsMarked = false
     needsSync = false
-    vault.files.didBuffer(plain.count)
   }
 
   /// Makes a range a hole, as far as it covers whole blocks; the rest of it is written with zeros. The size stays.
@@ -189,5 +188,6 @@ extension FileNode {
   /// Under `state`.
   private func isData(_ block: UInt64, in page: CachedPage) -> Bool {
     page.blocks[Int(block % VaultFormat.blocksPerPage)] != nil || dirtyBlocks[block] != nil
+      || sealedBlocks[block] != nil
   }
 }

@@ -22,6 +22,8 @@ extension FileNode {
   /// Under `writing`.
   func joinWhileWriting() throws {
     guard !vault.files.isClosed else { throw VaultError.badHandle }
+    // Sealed when a lock found no room for its object.
+    if sealedPlain != nil, byteCount > UInt64(VaultFormat.inlineLimit) { _ = try presentCipher() }
     if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
     try flush()
     try syncObject()

@@ -103,6 +103,7 @@ extension FileNode {
     state.withLock { _ in
       let perGroup = MapDirectory.pagesPerGroup
       var groups = Set(dirtyBlocks.keys.map { $0 / VaultFormat.blocksPerPage / perGroup })
+      for block in sealedBlocks.keys { groups.insert(block / VaultFormat.blocksPerPage / perGroup) }
       if dirtyPageCount > 0 { for page in pages.values where page.isDirty { groups.insert(page.index / perGroup) } }
       return groups
     }
@@ -110,7 +111,8 @@ extension FileNode {
 
   func hasDirtyBlock(in page: UInt64) -> Bool {
     state.withLock { _ in
-      !dirtyBlocks.isEmpty && dirtyBlocks.keys.contains { $0 / VaultFormat.blocksPerPage == page }
+      dirtyBlocks.keys.contains { $0 / VaultFormat.blocksPerPage == page }
+        || sealedBlocks.keys.contains { $0 / VaultFormat.blocksPerPage == page }
     }
   }
 

@@ -42,7 +42,7 @@ extension FileNode {
   /// Reads at `offset` until `buffer` is full or the content ends; where it throws, `buffer` holds zeros. A lock waits
   /// until it is done.
   func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, of pin: ContentPin? = nil) throws -> Int {
-    try reading { _ in try readContent(at: offset, into: buffer, of: pin) }
+    try reading { try readContent(at: offset, into: buffer, of: pin) }
   }
 
   /// As `read`, for whoever keeps the key from going.

@@ -22,6 +22,7 @@ extension FileNode {
       return try state.withLock { _ in
         guard let object else {
           let sealed = try cipher.sealInline(plain.bytes)
+          smallVersions += 1
           return Version(byteCount: byteCount, revision: revision, pin: nil, object: nil, sealedPlain: sealed)
         }
         let pin: ContentPin
@@ -38,8 +39,16 @@ extension FileNode {
     }
   }
 
+  /// Ends a version's use.
+  func release(_ version: Version) {
+    if let pin = version.pin { unpin(pin) } else { state.withLock { _ in smallVersions -= 1 } }
+  }
+
+  /// Somebody reads the content as it was: the key that opens it has to stay. Under `state`.
+  var hasVersions: Bool { !pins.isEmpty || smallVersions > 0 }
+
   /// Ends a pin's use. What it alone kept is handed to the next older pin that needs it, or is free.
-  func unpin(_ pin: ContentPin) {
+  private func unpin(_ pin: ContentPin) {
     state.withLock { _ in
       pin.users -= 1
       guard pin.users == 0, let position = pins.firstIndex(where: { $0 === pin }) else { return }

@@ -47,7 +47,7 @@ extension FileNode {
       plain.write(source, at: start)
       byteCount = UInt64(plain.count)
     }
-    vault.files.didBuffer(plain.count - before)
+    vault.files.didBuffer(Self.counted(plain.count) - Self.counted(before))
   }
 
   /// Gives the content an object; what was in memory waits there in blocks.
@@ -73,7 +73,7 @@ extension FileNode {
       dirtyBlocks = blocks
       plain = PlainBytes()
     }
-    vault.files.didBuffer(blocks.count * created.blockSize - before)
+    vault.files.didBuffer(blocks.count * created.blockSize - Self.counted(before))
   }
 
   // MARK: Blocks

@@ -42,6 +42,8 @@ final class FileNode: Sendable {
   nonisolated(unsafe) var slots: SlotAllocator
   /// Oldest first.
   nonisolated(unsafe) var pins: [ContentPin] = []
+  /// Snapshots of content without an object, which have it sealed.
+  nonisolated(unsafe) var smallVersions = 0
   /// The generation of the commit that holds, or will hold, the last join.
   nonisolated(unsafe) var lastJoinGeneration: UInt64 = 0
 

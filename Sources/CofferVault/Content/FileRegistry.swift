@@ -306,9 +306,14 @@ extension FileNode {
   var dirtyPages: Int { state.withLock { _ in dirtyPageCount } }
   var needsCommit: Bool { state.withLock { _ in slots.needsCommit } }
 
+  /// Plaintext in memory that could lie in an object. What fits into a record stays as long as the file is in use, and is not
+  /// counted: there would be nothing to gain from whoever has most.
   var bufferedByteCount: Int {
-    state.withLock { _ in object.map { dirtyBlocks.count << $0.exponent } ?? plain.count }
+    state.withLock { _ in object.map { dirtyBlocks.count << $0.exponent } ?? Self.counted(plain.count) }
   }
+
+  /// What content without an object adds to that.
+  static func counted(_ plainCount: Int) -> Int { plainCount > VaultFormat.inlineLimit ? plainCount : 0 }
 
   /// Under `writing`: nothing but what fits into a record stays in memory.
   func flushAll() throws {

@@ -29,14 +29,14 @@ public final class FileSnapshot: Sendable {
       attributes.revision = version.revision
       self.attributes = attributes
     } catch {
-      if let pin = version.pin { node.unpin(pin) }
+      node.release(version)
       vault.files.release(node, in: vault)
       throw error
     }
   }
 
   deinit {
-    if let pin = version.pin { node.unpin(pin) }
+    node.release(version)
     vault.files.release(node, in: vault)
   }
 
@@ -48,8 +48,8 @@ public final class FileSnapshot: Sendable {
     return try VaultError.catching {
       guard let sealed = version.sealedPlain else { return try node.read(at: offset, into: buffer, of: version.pin) }
       let count = Int(min(UInt64(buffer.count), byteCount - offset))
-      return try node.reading { cipher in
-        try cipher.withInline(sealed) { plain in
+      return try node.reading {
+        try node.readersCipher().withInline(sealed) { plain in
           buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: plain[Int(offset)..<(Int(offset) + count)]))
           return count
         }

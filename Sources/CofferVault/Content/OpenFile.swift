@@ -211,7 +211,9 @@ extension Vault {
     if access == .writing, isReadOnly { throw .olderThanAnchor }
     // Used before the index's lock is let go, so that no removal comes between.
     let node = try look { session in try self.node(of: find(session)) }
-    return OpenFile(node, in: self, access)
+    let file = OpenFile(node, in: self, access)
+    try VaultError.catching { try node.bringKeyThatStays() }
+    return file
   }
 
   /// Makes an empty file and opens it for writing; a file that is there is opened as it is, unless `exclusive`.

@@ -10,22 +10,28 @@ internal import Synchronization
 extension FileNode {
   var protection: ProtectionClass { state.withLock { _ in protectedKey.protection } }
 
-  /// Runs a reader with the file's cipher, which the first one brings. Throws `locked` where the key is away and cannot come
-  /// back yet.
-  func reading<Result>(_ body: (FileCipher) throws -> Result) throws -> Result {
-    if !readers.enter() {
-      try writing.withLock { _ in _ = try presentCipher() }
-      guard readers.enter() else { throw VaultError.locked }
-    }
+  /// Runs a reader while the file's cipher is there, which the first one brings. Throws `locked` where the key is away and
+  /// cannot come back yet.
+  func reading<Result>(_ body: () throws -> Result) throws -> Result {
+    while !readers.enter() { try writing.withLock { _ in _ = try presentCipher() } }
     defer { readers.leave() }
-    guard let cipher else { throw VaultError.locked }
-    return try body(cipher)
+    return try body()
   }
+
+  /// The cipher, for a reader: a writer may be about to change it.
+  func readersCipher() throws -> FileCipher {
+    guard let cipher = state.withLock({ _ in cipher }) else { throw VaultError.locked }
+    return cipher
+  }
+
+  /// Has the key of a file that goes on behind a lock there before one comes.
+  func bringKeyThatStays() throws { if protection == .completeUnlessOpen { try reading {} } }
 
   /// The file's cipher; brings the key where nobody has needed it yet, or the vault was unlocked meanwhile, else throws
   /// `locked`. Under `writing`.
   func presentCipher() throws -> FileCipher {
     if let cipher { return cipher }
+    guard !vault.files.isClosed else { throw VaultError.badHandle }
     let first: FileCipher.Part = object != nil ? .firstPage : sealedPlain != nil ? .inline : .nothing
     let cipher = try state.withLock { _ in protectedKey }.cipher(number, vault, first: first)
     // As long as it has a user, no commit lets the object go that its rows name.
@@ -46,13 +52,21 @@ extension FileNode {
     }
   }
 
+  /// Takes the key away that the file's class does not allow any more: it became class complete while the vault was locked,
+  /// and whoever took the keys away found it in its former class. Under `writing`, after the change.
+  func dropKeyIfGone() {
+    guard protection == .complete, vault.keys.areGone else { return }
+    readers.close()
+    if let cipher { putAway(cipher) }
+  }
+
   private func putAway(_ cipher: FileCipher) {
     var freed = 0
     state.withLock { _ in
       if object == nil {
         // Sealing fails only where the library does; then secrecy goes before what was not yet stored.
         sealedPlain = (try? cipher.sealInline(plain.bytes)) ?? sealedPlain
-        freed += plain.count
+        freed += Self.counted(plain.count)
         plain = PlainBytes()
       }
       for (block, buffer) in dirtyBlocks {
@@ -91,7 +105,7 @@ extension FileNode {
     state.withLock { _ in
       if sealedPlain != nil {
         swap(&plain, &opened)
-        taken += plain.count
+        taken += Self.counted(plain.count)
       }
       for (block, buffer) in blocks {
         dirtyBlocks[block] = buffer

@@ -77,7 +77,7 @@ extension FileNode {
   func protect(as protection: ProtectionClass) throws -> Bool {
     try writing.withLock { _ -> Bool in
       try requireWritable()
-      let (known, isPinned) = state.withLock { _ in (protectedKey, !pins.isEmpty) }
+      let (known, isPinned) = state.withLock { _ in (protectedKey, hasVersions) }
       if known.protection == protection { return true }
       if known.rekeying != nil { return false }
       // What is in memory has its place before the key changes.
@@ -120,6 +120,7 @@ extension FileNode {
       self.cipher = cipher
       for page in pages.values { page.forgetSealer() }
     }
+    dropKeyIfGone()
   }
 
   /// Seals the blocks of some pages anew under the file's new key, and stores them; whether there are more.

@@ -23,7 +23,7 @@ struct AgentProcess {
     // What runs here has its own current folder, so nothing may be relative.
     let options = try options.absolute
     // Before the first secret.
-    ProcessHardening.bindEarly()
+    ProcessHardening.startLeavingNoCopies()
     let memoryLocked = ProcessHardening.keepOutOfSwap()
     ProcessHardening.raiseDescriptorLimit()
     let path = try options.vaultPath
@@ -71,7 +71,7 @@ struct AgentProcess {
   func startInBackground(passcode: SecretBytes) throws {
     let program = try BackgroundProgram(
       Bundle.main.executableURL?.path ?? "/proc/self/exe", settings.arguments(for: options),
-      environment: Environment.relevant.merging(ProcessHardening.earlyBinding) { $1 })
+      environment: Environment.relevant.merging(ProcessHardening.leavingNoCopies) { $1 })
     // A program that has ended already says why.
     SignalRelay.ignoreBrokenPipes()
     try? program.input.writeAll(passcode)

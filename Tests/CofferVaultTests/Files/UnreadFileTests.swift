@@ -131,4 +131,24 @@ import Testing
     for file in files { try file.close() }
     try vault.close()
   }
+
+  /// What they hold could go nowhere: to look for it with each write would make all of them slow.
+  @Test func `small files that are open do not make what others write leave the memory at once`() throws {
+    let (vault, _) = try create(60_000)
+    let small = [UInt8](repeating: 1, count: VaultFormat.inlineLimit)
+    var files: [OpenFile] = []
+    for number in 0..<700 {
+      let path = try VaultPath("small-\(number)")
+      try vault.importFile(fixture.source(small), to: path)
+      files.append(try vault.open(path, .reading))
+      #expect(try files[number].read(small.count, at: 0) == small)
+    }
+    let file = try vault.open(path, .writing)
+    try file.write([1], at: 5)
+    let node = try #require(vault.files.node(file.attributes.number))
+    #expect(node.bufferedByteCount > 0)
+    try file.close()
+    for file in files { try file.close() }
+    try vault.close()
+  }
 }

@@ -290,6 +290,37 @@ import Testing
     #expect(try fixture.open().contents(of: path) == bytes)
   }
 
+  /// Behind the unlock it is there before anybody reads: whoever copies asks first what is data, and who closes stores.
+  @Test(arguments: [30_000, 3_000_000], [VaultEnd.asked, .closed])
+  func `what found no room is data behind the unlock, and is stored`(_ count: Int, _ end: VaultEnd) throws {
+    let plan = CallLog()
+    let vault = try fixture.create(files: FileSystem(faults: plan))
+    let file = try vault.createFile(at: path)
+    let bytes = [UInt8](repeating: 7, count: 1000)
+    // Content that has no object yet, or a hole with a part of a block behind it.
+    let isSparse = count > 1_000_000
+    if isSparse { try file.truncate(to: UInt64(count)) }
+    let start = isSparse ? count - bytes.count : 0
+    try file.write([UInt8](repeating: 7, count: count - start), at: UInt64(start))
+    let call: SystemCall = isSparse ? .write : .open
+    plan.fail(call, times: 1_000_000)
+    vault.lock(graceSeconds: 0)
+    plan.fail(call, times: 0)
+    try unlock(vault)
+    if end == .asked {
+      let first = try #require(try file.nextData(from: 0))
+      #expect(first <= UInt64(count - bytes.count) && (first > 0) == isSparse)
+    }
+    try file.close()
+    try vault.close()
+    let again = try fixture.open()
+    #expect(try again.contents(of: path).suffix(1000) == bytes[...])
+    #expect(try again.contents(of: path).count == count)
+    try again.close()
+  }
+
+  enum VaultEnd: Sendable { case asked, closed }
+
   @Test func `threads that read and write see a lock, never something else`() throws {
     let vault = try fixture.create()
     let size = 200_000

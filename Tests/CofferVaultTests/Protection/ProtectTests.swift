@@ -174,10 +174,11 @@ import Testing
     try requireContent(again.open(path, .reading))
   }
 
-  @Test func `a file that is read as a whole keeps its key until the reader is done`() throws {
+  @Test(arguments: [900, 50_000])
+  func `a file that is read as a whole keeps its key until the reader is done`(_ count: Int) throws {
     let vault = try fixture.create()
     try vault.protect(.root, as: .none)
-    try vault.importFile(fixture.source([UInt8](repeating: 1, count: 50_000)), to: path)
+    try vault.importFile(fixture.source([UInt8](repeating: 1, count: count)), to: path)
     var snapshot: FileSnapshot? = try vault.snapshot(of: path)
     #expect(throws: VaultError.busy) { try vault.protect(path, as: .complete) }
     #expect(try snapshot?.read(5, at: 0) == [1, 1, 1, 1, 1])

@@ -90,17 +90,40 @@ final class AgentMemoryTests {
     }
   }
 
-  /// One that is bound at its first call leaves registers on a stack, with what was copied last.
-  @Test func `every call is bound before the first secret, in the foreground too`() throws {
+  /// Nothing comes between the reading and the lock, that might take the place of what the reading left.
+  @Test(.enabled(if: Fuse.isThere, "/dev/fuse is not there"), arguments: [900, 100_000])
+  func `a lock leaves no key in memory that a reading through a mount needed`(_ count: Int) throws {
+    let text = [UInt8](repeating: UInt8(ascii: "x"), count: count)
+    try desk.done("put", "-", "/file", input: text)
+    let secrets = try secrets(of: ["/file"])
+    try FileManager.default.createDirectory(atPath: desk.path("mnt"), withIntermediateDirectories: false)
+    try desk.done("mount", "mnt")
+    defer { _ = try? desk.run("coffer", ["unmount", "--force", "mnt"]) }
+    #expect(try desk.run("/bin/cat", ["mnt/file"]).bytes == text)
+    let process = try desk.agentProcess()
+    try desk.served("lock", "--now")
+    let locked = try ProcessMemory(process).count(of: secrets)
+    for (name, count) in locked where name != "class key until-first-unlock" && name != "content" {
+      #expect(count == 0, "\(name): \(count) times")
+    }
+  }
+
+  /// A call that is bound when it is first made leaves registers on a stack, with what was copied last; and what a thread keeps
+  /// of freed blocks is not written over.
+  @Test func `the C library is told to leave no copies, in the foreground too`() throws {
+    let told = Set(ProcessHardening.leavingNoCopies.map { "\($0.key)=\($0.value)" })
+    #expect(!told.isEmpty)
     try desk.unlock()
-    #expect(try environment(of: desk.agentProcess()).contains("LD_BIND_NOW=1"))
+    #expect(try told.isSubset(of: environment(of: desk.agentProcess())))
     try desk.served("agent", "stop")
     let foreground = try desk.start("coffer", ["unlock", "--foreground", "--passcode-file", "-"])
     #expect(foreground.send(Array((Desk.passcode + "\n").utf8)))
     foreground.endInput()
     #expect(foreground.line().hasPrefix("unlocked"))
     #expect(try desk.agentProcess() == foreground.processID)
-    #expect(try environment(of: foreground.processID).contains("LD_BIND_NOW=1"))
+    #expect(try told.isSubset(of: environment(of: foreground.processID)))
+    let name = try Descriptor(open("/proc/\(foreground.processID)/comm", O_RDONLY | O_CLOEXEC), "open")
+    #expect(name.read(until: nil) == Array("coffer\n".utf8))
     try desk.served("agent", "stop")
     #expect(foreground.wait().code == 0)
   }
@@ -167,6 +190,10 @@ final class AgentMemoryTests {
       let inode = try vault.look { try $0.resolve(VaultPath(path)) }
       let key = try keys.unwrap(inode.wrappedKey, for: inode.protection)
       secrets["file key \(path)"] = key.secretBytes.withUnsafeBytes { Array($0) }
+      // What opens the content is derived from it.
+      let first = KeyDerivation(from: key).key("blocks", context: UInt64(0).bigEndianBytes)
+      secrets["page key \(path)"] = first.secretBytes.withUnsafeBytes { Array($0) }
+      secrets["key of the record's content \(path)"] = key.derived("inline").secretBytes.withUnsafeBytes { Array($0) }
     }
     try vault.close()
     secrets["content"] = Array("what is written in a file".utf8)
