@@ -12,9 +12,14 @@ internal import GRDB
 ///    session's buffer, and what a commit under way is about to store below it;
 /// 3. after a commit that failed for another reason than a full disk, nothing more is written until the vault is opened
 ///    again.
+///
+/// No operation reads from SQLite under the lock. One that needs what is not in memory is undone and begins anew when that was
+/// read: so nobody waits for a disk, or for a commit's transaction, but who needs something from there.
 final class Index: Sendable {
-  /// Kept open; all statements run past the queue, under `lock` or, of a commit, while nobody reads.
+  /// Kept open; all statements run past the queue, while nobody else uses the connection (`IndexTables`).
   private let queue: DatabaseQueue
+  nonisolated(unsafe) let tables: IndexTables
+  /// Taken by who has the connection as well, and never the other way round.
   private let lock = NSLock()
   /// Touched only under `lock`, but to store what a commit has prepared.
   private nonisolated(unsafe) let session: IndexSession
@@ -28,11 +33,13 @@ final class Index: Sendable {
     let root = RootRecord(branch: Randomness.bytes(RootRecord.branchByteCount))
     defer { try? queue.close() }
     return try queue.inDatabase { db in
-      let session = IndexSession(stored: try StoredRows(db, keys: keys, vault: vault, new: root), keys: keys)
+      let tables = try IndexTables(db, keys: keys, vault: vault)
+      let session = IndexSession(stored: StoredRows(tables, new: root), keys: keys)
       defer { session.close() }
       try session.operation { try firstRows(session) }
       let commit = try session.beginCommit()
-      let preparation = try session.prepare(commit, commit.changes.sorted)
+      var rows = StoredRows.ReplacedRows()
+      let preparation = try session.prepare(commit, commit.changes.sorted, &rows)
       session.store(preparation, commit)
       return try session.takeOver(commit, preparation)
     }
@@ -40,31 +47,77 @@ final class Index: Sendable {
 
   init(at path: String, keys: UnlockedKeys, vault: VaultID) throws {
     queue = try IndexDatabase.open(at: path)
-    session = try queue.inDatabase { db in
-      IndexSession(stored: try StoredRows(db, keys: keys, vault: vault), keys: keys)
+    (tables, session) = try queue.inDatabase { db in
+      let tables = try IndexTables(db, keys: keys, vault: vault)
+      let session = IndexSession(stored: try StoredRows(tables), keys: keys)
+      session.hasConnection = false
+      return (tables, session)
     }
   }
 
-  /// Runs one operation: all of its changes stay, or none.
+  /// Runs one operation: all of its changes stay, or none. `body` begins anew where it needs what must be read first.
   func perform<Result>(_ body: (IndexSession) throws -> Result) throws -> Result {
-    lock.lock()
-    defer { lock.unlock() }
-    return try session.operation { try body(session) }
+    try read { session in try session.operation { try body(session) } }
   }
 
-  /// Reads what is stored and what changed since.
+  /// Reads what is stored and what changed since. `body` begins anew where it needs what must be read first.
   func read<Result>(_ body: (IndexSession) throws -> Result) rethrows -> Result {
-    lock.lock()
-    defer { lock.unlock() }
-    return try body(session)
+    var answers = StoredAnswers()
+    for _ in 0..<Self.attemptLimit {
+      lock.lock()
+      session.begin(answers)
+      do {
+        let result = try body(session)
+        if session.missing.isEmpty {
+          lock.unlock()
+          return result
+        }
+      } catch {
+        guard error is NotInMemory || !session.missing.isEmpty else {
+          lock.unlock()
+          throw error
+        }
+      }
+      answers = session.end()
+      let missing = session.missing
+      lock.unlock()
+      fetch(missing, for: &answers)
+    }
+    return try exclusively { try body(session) }
+  }
+
+  /// So often an operation begins anew, before it is given the connection. It needs as many reads one after the other only where
+  /// what it needs does not fit into memory.
+  private static let attemptLimit = 1000
+
+  /// Reads what an operation needs, while the others go on.
+  private func fetch(_ missing: [StoredRead], for answers: inout StoredAnswers) {
+    tables.using {
+      let wanted = lock.withLock { session.expectations(of: missing) }
+      let outcomes = wanted.map { wanted in
+        (read: wanted.read, outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) })
+      }
+      lock.withLock { session.take(outcomes, for: &answers) }
+    }
+  }
+
+  /// Runs `body` while nobody else uses the connection or the session.
+  private func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try tables.using {
+      lock.lock()
+      defer { lock.unlock() }
+      session.takeOverIfStored()
+      session.begin(StoredAnswers())
+      session.hasConnection = true
+      defer { session.hasConnection = false }
+      return try body()
+    }
   }
 
   /// Takes more memory, for who lists folders and opens files again and again; see ``IndexSession/remember(_:)``.
   func remember(_ count: Int?) {
-    lock.lock()
-    defer { lock.unlock() }
-    session.remember(count)
-    session.withConnection {
+    exclusively {
+      session.remember(count)
       // Where these fail, reading is slower, or memory stays, and nothing else.
       if count != nil {
         try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -8192") }
@@ -77,9 +130,7 @@ final class Index: Sendable {
 
   /// Reads everything anew from here on, whatever is in memory: for who wants to know what is stored.
   func forgetOpened() {
-    lock.lock()
-    defer { lock.unlock() }
-    session.withConnection {
+    exclusively {
       session.forgetOpened()
       try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
     }
@@ -117,8 +168,8 @@ final class Index: Sendable {
     try read { session in session.underWay == nil ? try session.beginCommit() : nil }
   }
 
-  /// Brings a commit to its end. No lock is held while it seals and writes: operations go on, and wait only where they need
-  /// of SQLite what they do not find in memory.
+  /// Brings a commit to its end. No lock of the session's is held while it seals and writes: operations go on, and only those
+  /// wait that need of SQLite what they do not find in memory.
   ///
   /// Where the disk is full, nothing is lost: the changes are as before, and can be committed again. After any other failure
   /// of the index's nobody can know what is stored, and the vault must be opened again.
@@ -133,7 +184,8 @@ final class Index: Sendable {
       isPrepared = false
       try prepare()
       isPrepared = true
-      let preparation = try read { try $0.prepare(commit, changes) }
+      var rows = StoredRows.ReplacedRows()
+      let preparation = try read { try $0.prepare(commit, changes, &rows) }
       session.store(preparation, commit)
       return try read { try $0.takeOver(commit, preparation) }
     }
@@ -157,26 +209,28 @@ final class Index: Sendable {
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
-  /// Operations wait meanwhile: the rows are a small part of a vault.
+  /// Commits wait meanwhile, and operations that need what is not in memory.
   func copy(
     to path: String, isCancelled: () -> Bool
   ) throws -> (root: CommittedRoot, nextObject: UInt64) {
-    lock.lock()
-    defer { lock.unlock() }
-    try session.requireUsable()
-    return try session.withConnection {
+    try tables.using {
+      let copied = try lock.withLock {
+        try session.requireUsable()
+        session.takeOverIfStored()
+        return (session.committed, session.committedNextObject)
+      }
       let copy = try DatabaseQueue(path: path)
       try withoutActuallyEscaping(isCancelled) { isCancelled in
         try queue.backup(to: copy, pagesPerStep: 1024) { _ in if isCancelled() { throw VaultError.cancelled } }
       }
       try copy.close()
-      return (session.committed, session.committedNextObject)
+      return copied
     }
   }
 
   /// Waits for a commit that is under way. Nothing can be done afterwards.
   func close() throws {
-    while let commit = read({ $0.closeUnlessCommitting() }) { commit.wait() }
+    while let commit = exclusively({ session.closeUnlessCommitting() }) { commit.wait() }
     try queue.close()
   }
 }

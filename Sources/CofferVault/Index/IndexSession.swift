@@ -9,6 +9,10 @@ internal import CofferSystem
 /// Changes gather in memory and are written in one transaction. So an operation that fails is undone without asking SQLite, a
 /// row that changes a hundred times is sealed once, and a commit that found the disk full can be made again. Used only under
 /// the index's lock, but for ``store(_:_:)``.
+///
+/// Nothing here reads from SQLite, unless the caller has the connection: an operation that needs what is not in memory is undone,
+/// and ``Index`` reads it and begins the operation anew. So an operation's closure may run more than once, and changes nothing
+/// but the session before its last look at it.
 final class IndexSession {
   var rowKeys: RowKeys
   /// Numbers are taken from here; the last commit's, and its buckets, are in `stored`.
@@ -46,7 +50,6 @@ final class IndexSession {
     self.stored = stored
     root = stored.root
     rowKeys = RowKeys(metadataKey: keys.metadata)
-    stored.beforeReading = { [unowned self] in takeOverIfStored() }
   }
 
   // MARK: Transactions
@@ -108,6 +111,8 @@ final class IndexSession {
     noted.removeAll(keepingCapacity: true)
     do {
       let result = try body()
+      // Also where the body went on without it.
+      guard stored.missing.isEmpty else { throw NotInMemory() }
       operationCount += 1
       removals += operationRemovals
       let effects = operationEffects
@@ -139,9 +144,13 @@ final class IndexSession {
   }
 
   /// Gathers what `commit` needs to know of the last one.
-  func prepare(_ commit: CommitUnderWay, _ changes: [StoredRows.Change]) throws -> StoredRows.Preparation {
+  ///
+  /// - Parameter rows: what was gathered before it had to begin anew.
+  func prepare(
+    _ commit: CommitUnderWay, _ changes: [StoredRows.Change], _ rows: inout StoredRows.ReplacedRows
+  ) throws -> StoredRows.Preparation {
     try requireUsable()
-    return try stored.prepare(changes, numbers: commit.numbers, generation: commit.generation)
+    return try stored.prepare(changes, &rows, numbers: commit.numbers, generation: commit.generation)
   }
 
   /// Stores what was prepared. Needs not the index's lock: it may take long.
@@ -166,8 +175,8 @@ final class IndexSession {
       case .removed: difference -= 1
       case .record(.inode(let inode)):
         if case .inline = inode.content { difference += 1 }
-        if try !stored.contains(id.kind, id.key) { difference += 1 }
-      case .record: if try id.kind != .entry || !stored.contains(id.kind, id.key) { difference += 1 }
+        if try !stored.contains(id) { difference += 1 }
+      case .record: if try id.kind != .entry || !stored.contains(id) { difference += 1 }
       }
     }
     return difference <= 0
@@ -189,8 +198,8 @@ final class IndexSession {
     operationCount += commit.operationCount
   }
 
-  /// Where the commit under way is stored, it is the last one from now on.
-  private func takeOverIfStored() {
+  /// Where the commit under way is stored, it is the last one from now on. The caller has the connection, or has stored it.
+  func takeOverIfStored() {
     guard let commit = underWay, case .success(let result)? = commit.outcome else { return }
     stored.takeOver(result)
     for (id, row) in commit.changes.rows {
@@ -224,9 +233,6 @@ final class IndexSession {
     underWay = nil
   }
 
-  /// Runs `body` while nobody else uses the connection.
-  func withConnection<Result>(_ body: () throws -> Result) rethrows -> Result { try stored.reading(body) }
-
   /// Closes, or returns the commit that is to be waited for first.
   func closeUnlessCommitting() -> CommitUnderWay? {
     if let underWay { return underWay }
@@ -234,10 +240,41 @@ final class IndexSession {
     return nil
   }
 
-  /// Ends every use of the connection. What was not committed is lost. No commit is under way.
+  /// Ends every use of the connection, which the caller has. What was not committed is lost. No commit is under way.
   func close() {
     abandon()
-    stored.close()
+    stored.tables.close()
+  }
+
+  // MARK: What is not in memory
+
+  /// Whether what is needed is read at once, because the caller has the connection: so from the beginning.
+  var hasConnection: Bool {
+    get { stored.hasConnection }
+    set { stored.hasConnection = newValue }
+  }
+
+  /// What the running operation needs that must be read before it begins anew.
+  var missing: [StoredRead] { stored.missing }
+
+  /// An operation begins, or begins anew with what was read for it.
+  func begin(_ answers: StoredAnswers) { stored.begin(answers) }
+  /// What was read for the operation, for when it begins anew.
+  func end() -> StoredAnswers { stored.end() }
+
+  /// What must be found by each of `reads`, less those that nobody needs any more. The caller has the connection, so that
+  /// nothing is committed before ``take(_:for:)``.
+  func expectations(of reads: [StoredRead]) -> [(read: StoredRead, expected: StoredRead.Expectation)] {
+    takeOverIfStored()
+    return reads.compactMap { read in stored.expectation(of: read).map { (read, $0) } }
+  }
+
+  /// Remembers what was found, or gives it to the operation that asked.
+  func take(_ outcomes: [(read: StoredRead, outcome: StoredRead.Outcome)], for answers: inout StoredAnswers) {
+    answers.hold(to: stored.root.generation)
+    for (read, outcome) in outcomes {
+      if let outcome = stored.take(outcome, of: read) { answers.add(outcome, of: read) }
+    }
   }
 
   // MARK: Rows
@@ -264,7 +301,7 @@ final class IndexSession {
     let id = RowID(kind: kind, key: key)
     try requireOperation(id)
     // A row that was never stored leaves nothing to remove.
-    let isStored = try stored.contains(kind, key)
+    let isStored = try stored.contains(id)
     let isBelow = underWay?.changes[id].map { $0.record != nil } ?? isStored
     buffer(isBelow ? .removed : nil, at: id)
   }
@@ -272,23 +309,18 @@ final class IndexSession {
   /// At most about `limit` opened rows whose keys begin with `prefix`, ascending from after `last` on; none where there
   /// are no more.
   func rows(_ kind: RecordKind, prefix: RowPrefix, after last: RowKey?, limit: Int) throws -> [(RowKey, [UInt8])] {
-    if try stored.keys(kind, prefix: prefix, after: last, limit: 1).isEmpty {
-      return merge([:], with: changedKeys(kind, prefix).filter { key in last.map { $0 < key } ?? true }, kind)
-    }
-    return try stored.reading {
-      var last = last
-      while true {
-        let keys = try stored.keys(kind, prefix: prefix, after: last, limit: limit)
-        let isEnd = keys.count < limit
-        // Changed rows lie between the stored ones.
-        let changed = changedKeys(kind, prefix).filter { key in
-          (last.map { $0 < key } ?? true) && (isEnd || keys.last.map { key <= $0 } ?? false)
-        }
-        let values = try keys.last.map { try stored.values(kind, after: last, through: $0, count: keys.count) } ?? [:]
-        let merged = merge(values, with: changed, kind)
-        if isEnd || !merged.isEmpty { return merged }
-        last = keys.last
+    var last = last
+    while true {
+      let keys = try stored.keys(kind, prefix: prefix, after: last, limit: limit)
+      let isEnd = keys.count < limit
+      // Changed rows lie between the stored ones.
+      let changed = changedKeys(kind, prefix).filter { key in
+        (last.map { $0 < key } ?? true) && (isEnd || keys.last.map { key <= $0 } ?? false)
       }
+      let values = try keys.last.map { try stored.values(kind, after: last, through: $0, count: keys.count) } ?? [:]
+      let merged = merge(values, with: changed, kind)
+      if isEnd || !merged.isEmpty { return merged }
+      last = keys.last
     }
   }
 
@@ -328,20 +360,18 @@ final class IndexSession {
       }
     }
     let known = keys.map { listed.entries($0) }
-    let missingCount = known.count { $0 == nil }
-    if missingCount == 0 { return zip(keys, known).map { ($0, $1 ?? []) } }
-    // No commit is under way that changes any of them.
-    return try stored.reading {
-      let values =
-        missingCount > keys.count / 2
-        ? try stored.values(.entry, after: last, through: keys[keys.count - 1], count: keys.count) : [:]
-      return try zip(keys, known).map { key, known in
-        if let known { return (key, known) }
-        guard let bytes = try values[key] ?? stored.value(.entry, key) else { throw MalformedBytes() }
-        let entries = try Entry.decode(bytes, parent: parent)
-        listed.insert(entries, key)
-        return (key, entries)
-      }
+    let missing = zip(keys, known).filter { $1 == nil }.map(\.0)
+    if missing.isEmpty { return zip(keys, known).map { ($0, $1 ?? []) } }
+    let values =
+      missing.count > keys.count / 2
+      ? try stored.values(.entry, after: last, through: keys[keys.count - 1], count: keys.count)
+      : try stored.values(.entry, of: missing)
+    return try zip(keys, known).map { key, known in
+      if let known { return (key, known) }
+      guard let bytes = values[key] else { throw MalformedBytes() }
+      let entries = try Entry.decode(bytes, parent: parent)
+      listed.insert(entries, key)
+      return (key, entries)
     }
   }
 
@@ -408,7 +438,7 @@ final class IndexSession {
   private func record(_ id: RowID) throws -> Record? {
     if let changed = changed(id) { return changed.record }
     if let known = cache.find(id) { return known }
-    guard let bytes = try stored.value(id.kind, id.key) else { return nil }
+    guard let bytes = try stored.value(id) else { return nil }
     if id.kind.isCached { cache.insert(.bytes(bytes), id, cost: Record.bytes(bytes).cost) }
     return .bytes(bytes)
   }

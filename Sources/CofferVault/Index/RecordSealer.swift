@@ -1,34 +1,43 @@
 internal import CofferCrypto
 internal import CofferKeys
 internal import CofferSystem
+internal import Synchronization
 
 /// Seals and opens row values: salt index (4) ‖ nonce (12) ‖ ciphertext ‖ tag (16), bound to vault, kind and row key.
 ///
 /// Each opening of the vault that writes draws a salt, and seals under HKDF(metadata key, salt): so the number of values
 /// that random nonces allow under one key is never a bound on the vault's life.
-struct RecordSealer {
+final class RecordSealer: Sendable {
   static let saltByteCount = 32
   private let metadataKey: SecretKey
   private let context: [UInt8]
-  private var keys: [UInt32: SecretKey] = [:]
+  private let keys = Mutex<[UInt32: SecretKey]>([:])
 
   init(metadataKey: SecretKey, vault: VaultID) {
     self.metadataKey = metadataKey
     context = Array("coffer record \(VaultFormat.version)".utf8) + vault.bytes
   }
 
-  /// The key of a salt that `load` finds in the index; kept for the next record.
-  mutating func key(_ index: UInt32, load: () throws -> [UInt8]?) throws -> RecordKey {
-    if let key = keys[index] { return RecordKey(salt: index, key: key, context: context) }
-    guard let salt = try load(), salt.count == Self.saltByteCount else { throw VaultError.damaged(what: "a salt") }
+  /// The key of a salt, where it was derived lately.
+  func key(_ index: UInt32) -> RecordKey? {
+    keys.withLock { $0[index] }.map { RecordKey(salt: index, key: $0, context: context) }
+  }
+
+  /// The key of a salt, kept for the next record.
+  ///
+  /// - Parameter salt: as the index has it.
+  func key(_ index: UInt32, salt: [UInt8]?) throws -> RecordKey {
+    guard let salt, salt.count == Self.saltByteCount else { throw VaultError.damaged(what: "a salt") }
     let key = metadataKey.derived("records", context: salt)
-    // Old openings' keys are cheap to derive again; a vault of many openings must not hold them all.
-    if keys.count >= 256 { keys.removeAll() }
-    keys[index] = key
+    keys.withLock { keys in
+      // Old openings' keys are cheap to derive again; a vault of many openings must not hold them all.
+      if keys.count >= 256 { keys.removeAll() }
+      keys[index] = key
+    }
     return RecordKey(salt: index, key: key, context: context)
   }
 
-  mutating func forget(_ index: UInt32) { keys[index] = nil }
+  func forget(_ index: UInt32) { keys.withLock { $0[index] = nil } }
 
   /// The salt that a stored value was sealed with.
   static func saltIndex(of value: UnsafeRawBufferPointer) throws -> UInt32 {

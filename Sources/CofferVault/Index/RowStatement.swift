@@ -5,7 +5,7 @@ internal import GRDB
 /// A prepared statement that takes and gives bytes where they lie. GRDB prepares and owns it; binding and stepping go
 /// past GRDB's values, because a commit of a thousand files runs thousands of them.
 ///
-/// Used only under the index's lock.
+/// Used only by who has the connection (``IndexTables/using(_:)``).
 final class RowStatement {
   private var statement: Statement?
   /// Valid while the statement is.

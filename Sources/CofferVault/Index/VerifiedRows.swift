@@ -7,26 +7,34 @@
 /// Memory is bounded: when many rows are remembered, buckets that were not used lately are forgotten, and verified again
 /// when they are next needed.
 struct VerifiedRows {
-  /// Those of one bucket. By reference: to change them is not to change the dictionary, which each operation would do often.
-  private final class Rows {
-    let bucket: Int
-    private var entries = SortedRows()
-    private var records = SortedRows()
-    /// Since it was last thought of forgetting it.
-    var isUsed = true
-
-    init(_ bucket: Int) { self.bucket = bucket }
+  /// What a scan of one bucket found, in both tables.
+  struct Scan: Sendable {
+    fileprivate var entries = SortedRows()
+    fileprivate var records = SortedRows()
 
     var count: Int { entries.count + records.count }
 
-    subscript(table: RecordTable) -> SortedRows { table == .entry ? entries : records }
-
-    func append(_ tag: RowTag, _ table: RecordTable, _ key: RowKey) -> Bool {
+    /// Adds a row that the scan found; `false` where the scan is not strictly ascending.
+    mutating func append(_ tag: RowTag, _ table: RecordTable, _ key: RowKey) -> Bool {
       table == .entry ? entries.append(key, tag) : records.append(key, tag)
     }
+  }
+
+  /// Those of one bucket. By reference: to change them is not to change the dictionary, which each operation would do often.
+  private final class Rows {
+    let bucket: Int
+    private var rows: Scan
+    /// Since it was last thought of forgetting it.
+    var isUsed = true
+
+    init(_ bucket: Int, _ rows: Scan) { (self.bucket, self.rows) = (bucket, rows) }
+
+    var count: Int { rows.count }
+
+    subscript(table: RecordTable) -> SortedRows { table == .entry ? rows.entries : rows.records }
 
     func set(_ tag: RowTag?, _ table: RecordTable, _ key: RowKey) {
-      if table == .entry { entries.set(tag, for: key) } else { records.set(tag, for: key) }
+      if table == .entry { rows.entries.set(tag, for: key) } else { rows.records.set(tag, for: key) }
     }
   }
 
@@ -50,8 +58,9 @@ struct VerifiedRows {
     return true
   }
 
-  /// Begins to remember a bucket, and forgets others where there are too many rows.
-  mutating func begin(_ bucket: Int) {
+  /// Remembers a bucket, and forgets others where there are too many rows.
+  mutating func insert(_ scan: Scan, of bucket: Int) {
+    forget(bucket)
     // Each is thought of once, so that what is in use all the time stays, however large it is.
     var left = order.count
     while count > limit, left > 0, let first = order.popFirst() {
@@ -63,8 +72,9 @@ struct VerifiedRows {
         drop(first)
       }
     }
-    buckets[bucket] = Rows(bucket)
+    buckets[bucket] = Rows(bucket, scan)
     order.append(bucket)
+    count += scan.count
   }
 
   mutating func forget(_ bucket: Int) {
@@ -82,13 +92,6 @@ struct VerifiedRows {
   private mutating func drop(_ bucket: Int) {
     count -= buckets.removeValue(forKey: bucket)?.count ?? 0
     if lastUsed?.bucket == bucket { lastUsed = nil }
-  }
-
-  /// Adds a row that a scan found; `false` where the scan is not strictly ascending.
-  mutating func append(_ tag: RowTag, _ table: RecordTable, _ key: RowKey) -> Bool {
-    guard rows(of: key.bucket)?.append(tag, table, key) == true else { return false }
-    count += 1
-    return true
   }
 
   /// Remembers a row's tag, or with nil that there is no such row.

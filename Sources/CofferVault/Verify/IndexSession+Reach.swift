@@ -16,32 +16,36 @@ struct MapGroup {
 
 /// What leads to which rows.
 extension IndexSession {
-  /// The next group of a file's map pages that may have rows, and nil at the end.
-  func nextMapGroup(of inode: InodeNumber, _ pageCount: UInt64, _ position: inout MapPosition) throws -> MapGroup? {
+  /// The next group of a file's map pages that may have rows, from `position` on, and nil at the end.
+  func nextMapGroup(
+    of inode: InodeNumber, _ pageCount: UInt64, from position: MapPosition
+  ) throws -> (group: MapGroup, next: MapPosition)? {
+    var next = position
     let perDirectory = MapDirectory.groupsPerDirectory
     let end = (pageCount + MapDirectory.pagesPerGroup - 1) / MapDirectory.pagesPerGroup
     var recordCount: UInt64 = 0
-    while position.group < end {
-      let index = position.group / perDirectory
-      if position.directory?.index != index {
+    while next.group < end {
+      let index = next.group / perDirectory
+      if next.directory?.index != index {
         var directory = try mapDirectory(inode, index)
         if !directory.isEmpty { recordCount += 1 }
         // Group 0 is always looked at.
         if index == 0 { directory[0] = true }
-        position.directory = (index, directory)
+        next.directory = (index, directory)
       }
-      guard let next = position.directory?.content.next(from: Int(position.group - index * perDirectory)) else {
-        position.group = (index + 1) * perDirectory
+      guard let found = next.directory?.content.next(from: Int(next.group - index * perDirectory)) else {
+        next.group = (index + 1) * perDirectory
         continue
       }
-      let group = index * perDirectory + UInt64(next)
+      let group = index * perDirectory + UInt64(found)
       guard group < end else { break }
-      position.group = group + 1
+      next.group = group + 1
       let first = group * MapDirectory.pagesPerGroup
-      return MapGroup(pages: first..<min(first + MapDirectory.pagesPerGroup, pageCount), recordCount: recordCount)
+      let pages = first..<min(first + MapDirectory.pagesPerGroup, pageCount)
+      return (MapGroup(pages: pages, recordCount: recordCount), next)
     }
     // The last directories may have led to nothing.
-    return recordCount > 0 ? MapGroup(pages: 0..<0, recordCount: recordCount) : nil
+    return recordCount > 0 ? (MapGroup(pages: 0..<0, recordCount: recordCount), next) : nil
   }
 
   /// Extended attributes' rows of an inode.

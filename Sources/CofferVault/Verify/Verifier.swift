@@ -212,7 +212,10 @@ final class Verifier {
     var lost: UInt64 = 0
     let pageSize = VaultFormat.blocksPerPage << object.blockSizeExponent
     var position = MapPosition()
-    while let group = try vault.index.read({ try $0.nextMapGroup(of: inode.number, pageCount, &position) }) {
+    while let (group, next) = try vault.index.read({ session in
+      try session.nextMapGroup(of: inode.number, pageCount, from: position)
+    }) {
+      position = next
       state.reachedRecordCount += group.recordCount
       for index in group.pages {
         if isCancelled() { throw VaultError.cancelled }

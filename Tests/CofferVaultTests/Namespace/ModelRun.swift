@@ -17,6 +17,8 @@ final class ModelRun {
   /// Where the present seed works: a folder of its own.
   private(set) var base: [UInt8] = []
   var snapshots: [(snapshot: FileSnapshot, node: NamespaceModel.Node)] = []
+  /// Whether the vault forgets before each operation what it has read.
+  var forgets = false
   /// Numbers that lead nowhere any more.
   var dead: [InodeNumber] = [InodeNumber(value: 0), InodeNumber(value: 1 << 60)]
 
@@ -97,6 +99,7 @@ final class ModelRun {
     _ what: @autoclosure () -> String, _ real: () throws -> Outcome, model: (InodeNumber) throws -> Outcome
   ) throws -> Outcome {
     clock.advance()
+    if forgets { vault.index.forgetOpened() }
     self.model.now = clock.now()
     let before = self.model.nodes
     let found = try Outcome(real).comparable

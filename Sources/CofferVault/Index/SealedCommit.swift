@@ -1,0 +1,76 @@
+internal import CofferCrypto
+internal import CofferSystem
+
+/// A commit as it is written.
+struct SealedCommit: Sendable {
+  let changes: [SealedChange]
+  /// Pages with their buckets, and as they are stored.
+  let pages: [Int: [Bucket]]
+  let sealedPages: [(page: Int, value: [UInt8])]
+  let root: RootRecord
+  let sealedRoot: [UInt8]
+  /// The salt of this opening, where it is not stored yet.
+  let newSalt: (index: UInt32, value: [UInt8])?
+
+  init(_ preparation: StoredRows.Preparation, _ hasher: RowHasher) throws {
+    let key = preparation.key
+    var (buckets, pages, root) = (preparation.rows.buckets, preparation.pages, preparation.root)
+    changes = try zip(preparation.changes, preparation.rows.replaced).map { change, replaced in
+      let sealed = try SealedChange(change, replacing: replaced, key, hasher)
+      let number = change.id.key.bucket
+      var bucket = buckets[number] ?? Bucket()
+      bucket.sum ^= sealed.hash
+      bucket.count &+= (sealed.tag != nil ? 1 : 0) &- (replaced != nil ? 1 : 0)
+      buckets[number] = bucket
+      return sealed
+    }
+    var held = preparation.held
+    for (number, bucket) in buckets {
+      let (page, place) = number.quotientAndRemainder(dividingBy: VaultFormat.bucketsPerPage)
+      if held[number] != nil { held[number] = bucket } else { pages[page]?[place] = bucket }
+    }
+    root.hold(held)
+    sealedPages = try pages.sorted { $0.key < $1.key }.map { page, buckets in
+      let value = try UInt32(page).bigEndianBytes.withUnsafeBytes {
+        try key.seal(Bucket.encode(buckets), kind: .bucket, row: $0)
+      }
+      root.setPageTag(page, to: value.suffix(Sealing.tagByteCount))
+      return (page, value)
+    }
+    sealedRoot = try IndexTables.rootRow.withUnsafeBytes { try key.seal(root.encoded(), kind: .root, row: $0) }
+    self.pages = pages
+    self.root = root
+    newSalt = preparation.newSalt.map { (preparation.salt, $0) }
+  }
+}
+
+/// A row as a commit writes it, and what it changes in its bucket.
+struct SealedChange: Sendable {
+  let id: RowID
+  /// Whether the last commit has the row.
+  let isStored: Bool
+  /// Empty where the row goes.
+  let value: [UInt8]
+  let tag: RowTag?
+  /// The exclusive or of the old row's hash and the new one's.
+  let hash: SIMD4<UInt64>
+
+  init(_ change: StoredRows.Change, replacing old: RowTag?, _ key: RecordKey, _ hasher: RowHasher) throws {
+    id = change.id
+    isStored = old != nil
+    var hash = SIMD4<UInt64>(repeating: 0)
+    if let old { hash ^= hasher.hash(id.kind.table, id.key, old) }
+    if let record = change.record {
+      let plaintext = record.encoded
+      let (kind, rowKey) = (id.kind, id.key)
+      let sealed = try rowKey.withBytes { try key.seal(plaintext, kind: kind, row: $0) }
+      value = sealed
+      tag = sealed.withUnsafeBytes { RowTag(endOf: $0) }
+      if let tag { hash ^= hasher.hash(id.kind.table, id.key, tag) }
+    } else {
+      value = []
+      tag = nil
+    }
+    self.hash = hash
+  }
+}

@@ -1,0 +1,54 @@
+/// Something of the last commit that an operation needs and that is not in memory.
+enum StoredRead: Hashable, Sendable {
+  /// The key that a salt gives.
+  case salt(UInt32)
+  /// A page of buckets.
+  case page(Int)
+  /// Which rows a bucket has.
+  case bucket(Int)
+  /// The opened value of a row.
+  case value(RowID)
+  /// The opened values of the `count` rows from after `first` up to and with `last`, which begin with the same prefix.
+  case values(RecordKind, after: RowKey?, through: RowKey, count: Int)
+
+  /// What the last commit says that must be found.
+  enum Expectation: Sendable {
+    case salt
+    case page(tag: [UInt8])
+    case bucket(Bucket)
+    case value(RowTag)
+    case values([SortedRows.Row])
+  }
+
+  /// What was found, held against what was expected.
+  enum Answer: Sendable {
+    case key(RecordKey)
+    case page([Bucket])
+    case bucket(VerifiedRows.Scan)
+    case value([UInt8])
+    case values([RowKey: [UInt8]])
+  }
+
+  typealias Outcome = Result<Answer, any Error>
+}
+
+/// What was read for one operation, which begins anew each time that something was.
+///
+/// It holds as long as the commit that it was read from is the last one.
+struct StoredAnswers {
+  private var generation: UInt64 = 0
+  private var outcomes: [StoredRead: StoredRead.Outcome] = [:]
+
+  subscript(read: StoredRead) -> StoredRead.Outcome? { outcomes[read] }
+
+  mutating func add(_ outcome: StoredRead.Outcome, of read: StoredRead) { outcomes[read] = outcome }
+
+  /// Forgets what another commit than `generation` had.
+  mutating func hold(to generation: UInt64) {
+    if self.generation != generation { outcomes = [:] }
+    self.generation = generation
+  }
+}
+
+/// Ends an operation that needs what is not in memory: it is undone, begins anew when that was read, and nobody else sees this.
+struct NotInMemory: Error {}
