@@ -23,6 +23,9 @@ import Testing
     return vault
   }
 
+  /// Of "file7".
+  private static let size: UInt64 = 100 + 7 * 400
+
   private static func number(of name: String, in vault: Vault) throws -> InodeNumber {
     try vault.attributes(at: VaultPath(name)).number
   }
@@ -67,7 +70,7 @@ import Testing
       return ended
     }
     ended.wait()
-    #expect(found.size.withLock { $0 } == 100 + 7 * 400)
+    #expect(found.size.withLock { $0 } == Self.size)
     try vault.close()
   }
 
@@ -124,7 +127,7 @@ import Testing
       _ = session.newInodeNumber()
       return try? session.inode(number).byteCount
     }
-    #expect(size == 100 + 7 * 400)
+    #expect(size == Self.size)
     #expect(attempts > 1)
     #expect(vault.index.read { $0.root.nextInode } == next + 1)
     try vault.close()
@@ -138,7 +141,7 @@ import Testing
       session.forgetOpened()
       return try session.inode(number).byteCount
     }
-    #expect(size == 100 + 7 * 400)
+    #expect(size == Self.size)
     #expect(vault.index.read { $0.hasConnection } == false)
     try vault.close()
   }
