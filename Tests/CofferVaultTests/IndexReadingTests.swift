@@ -1,4 +1,6 @@
+import CofferCrypto
 import CofferFiles
+import CofferKeys
 import CofferSystem
 import CofferTestSupport
 import CofferVaultTestSupport
@@ -131,6 +133,36 @@ import Testing
     #expect(attempts > 1)
     #expect(vault.index.read { $0.root.nextInode } == next + 1)
     try vault.close()
+  }
+
+  @Test func `what many need one after the other is read together`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.vault(fixture, files: 200)
+    let numbers = try (0..<200).map { try Self.number(of: "file\($0)", in: vault) }
+    vault.index.forgetOpened()
+    var attempts = 0
+    let sizes = try vault.index.read { session in
+      attempts += 1
+      return try session.gather(numbers) { try session.inode($0).byteCount }
+    }
+    let expected: [UInt64] = (0..<200).map { 100 + UInt64($0) * 400 }
+    #expect(sizes == expected)
+    // The pages that say what their buckets hold, the buckets, the rows, and then all of it.
+    #expect(attempts <= 4)
+    try vault.close()
+  }
+
+  @Test func `a salt that somebody stored for one that was drawn means nothing`() throws {
+    let sealer = RecordSealer(metadataKey: SecretKey(), vault: VaultID())
+    let row = [UInt8](repeating: 7, count: RowKey.byteCount)
+    let drawn = try sealer.key(3, drawn: [UInt8](repeating: 1, count: RecordSealer.saltByteCount))
+    let planted = try sealer.key(3, stored: [UInt8](repeating: 2, count: RecordSealer.saltByteCount))
+    try row.withUnsafeBytes { row in
+      let sealed = try drawn.seal([1, 2, 3], kind: .inode, row: row)
+      for key in [planted, try #require(sealer.key(3))] {
+        #expect(try sealed.withUnsafeBytes { try key.open($0, kind: .inode, row: row) } == [1, 2, 3])
+      }
+    }
   }
 
   @Test func `an operation for which memory is never enough gets the connection`() throws {

@@ -144,7 +144,7 @@ extension IndexSession {
     var result: [PendingRemoval] = []
     var last: RowKey?
     repeat {
-      let found = try rows(.pending, prefix: rowKeys.pendingPrefix, after: last, limit: 256)
+      let found = try rows(.pending, prefix: rowKeys.pendingPrefix, after: last, limit: 4096)
       result += try found.map { try PendingRemoval(decoding: $0.1) }
       last = found.last?.0
     } while last != nil

@@ -69,11 +69,13 @@ final class Index: Sendable {
       do {
         let result = try body(session)
         if session.missing.isEmpty {
+          _ = session.end()
           lock.unlock()
           return result
         }
       } catch {
         guard error is NotInMemory || !session.missing.isEmpty else {
+          _ = session.end()
           lock.unlock()
           throw error
         }
@@ -87,15 +89,18 @@ final class Index: Sendable {
   }
 
   /// So often an operation begins anew, before it is given the connection. It needs as many reads one after the other only where
-  /// what it needs does not fit into memory.
-  private static let attemptLimit = 1000
+  /// what it needs does not stay in memory for as long.
+  private static let attemptLimit = 64
 
   /// Reads what an operation needs, while the others go on.
   private func fetch(_ missing: [StoredRead], for answers: inout StoredAnswers) {
     tables.using {
       let wanted = lock.withLock { session.expectations(of: missing) }
       let outcomes = wanted.map { wanted in
-        (read: wanted.read, outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) })
+        (
+          read: wanted.read, expected: wanted.expected,
+          outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) }
+        )
       }
       lock.withLock { session.take(outcomes, for: &answers) }
     }

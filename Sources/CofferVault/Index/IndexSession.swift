@@ -169,17 +169,16 @@ final class IndexSession {
 
   /// The changes of a commit take no more room than what they remove gives: names go, or change.
   func isShrinking(_ commit: CommitUnderWay) throws -> Bool {
-    var difference = 0
-    for (id, row) in commit.changes.rows {
+    let differences = try gather(commit.changes.rows) { id, row in
       switch row {
-      case .removed: difference -= 1
+      case .removed: return -1
       case .record(.inode(let inode)):
-        if case .inline = inode.content { difference += 1 }
-        if try !stored.contains(id) { difference += 1 }
-      case .record: if try id.kind != .entry || !stored.contains(id) { difference += 1 }
+        let hasContent = if case .inline = inode.content { 1 } else { 0 }
+        return try hasContent + (stored.contains(id) ? 0 : 1)
+      case .record: return try id.kind != .entry || !stored.contains(id) ? 1 : 0
       }
     }
-    return difference <= 0
+    return differences.reduce(0, +) <= 0
   }
 
   /// Ends a commit of which nothing was stored: its changes are as if it had never begun, and can be committed again.
@@ -227,6 +226,7 @@ final class IndexSession {
     hasFailed = true
     cache = GenerationCache(limit: cache.limit)
     listed = ListedRows(limit: listed.limit)
+    _ = end()
     buffer = ChangeBuffer()
     removals = []
     underWay?.end()
@@ -266,15 +266,30 @@ final class IndexSession {
   /// nothing is committed before ``take(_:for:)``.
   func expectations(of reads: [StoredRead]) -> [(read: StoredRead, expected: StoredRead.Expectation)] {
     takeOverIfStored()
-    return reads.compactMap { read in stored.expectation(of: read).map { (read, $0) } }
+    return Set(reads).compactMap { read in stored.expectation(of: read).map { (read, $0) } }
   }
 
   /// Remembers what was found, or gives it to the operation that asked.
-  func take(_ outcomes: [(read: StoredRead, outcome: StoredRead.Outcome)], for answers: inout StoredAnswers) {
-    answers.hold(to: stored.root.generation)
-    for (read, outcome) in outcomes {
-      if let outcome = stored.take(outcome, of: read) { answers.add(outcome, of: read) }
+  func take(
+    _ found: [(read: StoredRead, expected: StoredRead.Expectation, outcome: StoredRead.Outcome)],
+    for answers: inout StoredAnswers
+  ) {
+    for (read, expected, outcome) in found {
+      if let outcome = stored.take(outcome, of: read) { answers.add(outcome, of: read, expected) }
     }
+  }
+
+  /// What `transform` makes of each element. It goes on behind one that needs what is not in memory, so that all that is
+  /// missing is read together.
+  func gather<Element, Result>(
+    _ elements: some Sequence<Element>, _ transform: (Element) throws -> Result
+  ) throws -> [Result] {
+    var results: [Result] = []
+    for element in elements {
+      do { results.append(try transform(element)) } catch is NotInMemory { continue }
+    }
+    guard missing.isEmpty else { throw NotInMemory() }
+    return results
   }
 
   // MARK: Rows

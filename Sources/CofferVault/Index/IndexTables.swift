@@ -147,7 +147,7 @@ final class IndexTables {
 
   private func recordKey(_ index: UInt32) throws -> RecordKey {
     if let known = sealer.key(index) { return known }
-    return try sealer.key(index, salt: statements.salt.first(.integer(Int64(index))) { Array(try $0[0]) })
+    return try sealer.key(index, stored: statements.salt.first(.integer(Int64(index))) { Array(try $0[0]) })
   }
 
   // MARK: Writing

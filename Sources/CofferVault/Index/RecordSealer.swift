@@ -23,18 +23,34 @@ final class RecordSealer: Sendable {
     keys.withLock { $0[index] }.map { RecordKey(salt: index, key: $0, context: context) }
   }
 
-  /// The key of a salt, kept for the next record.
-  ///
-  /// - Parameter salt: as the index has it.
-  func key(_ index: UInt32, salt: [UInt8]?) throws -> RecordKey {
+  /// The key of a salt as the index has it, kept for the next record. One that is known stays: a row that somebody put there for
+  /// a salt that this opening has drawn means nothing.
+  func key(_ index: UInt32, stored salt: [UInt8]?) throws -> RecordKey {
+    let key = try derive(salt)
+    return RecordKey(
+      salt: index, key: keys.withLock { Self.keep(key, index, in: &$0, replacing: false) }, context: context)
+  }
+
+  /// The key of a salt that was just drawn.
+  func key(_ index: UInt32, drawn salt: [UInt8]) throws -> RecordKey {
+    let key = try derive(salt)
+    return RecordKey(
+      salt: index, key: keys.withLock { Self.keep(key, index, in: &$0, replacing: true) }, context: context)
+  }
+
+  private func derive(_ salt: [UInt8]?) throws -> SecretKey {
     guard let salt, salt.count == Self.saltByteCount else { throw VaultError.damaged(what: "a salt") }
-    let key = metadataKey.derived("records", context: salt)
-    keys.withLock { keys in
-      // Old openings' keys are cheap to derive again; a vault of many openings must not hold them all.
-      if keys.count >= 256 { keys.removeAll() }
-      keys[index] = key
-    }
-    return RecordKey(salt: index, key: key, context: context)
+    return metadataKey.derived("records", context: salt)
+  }
+
+  private static func keep(
+    _ key: SecretKey, _ index: UInt32, in keys: inout [UInt32: SecretKey], replacing: Bool
+  ) -> SecretKey {
+    if !replacing, let known = keys[index] { return known }
+    // Old openings' keys are cheap to derive again; a vault of many openings must not hold them all.
+    if keys.count >= 256 { keys.removeAll() }
+    keys[index] = key
+    return key
   }
 
   func forget(_ index: UInt32) { keys.withLock { $0[index] = nil } }

@@ -3,7 +3,7 @@
 /// Sorted runs of bounded length, so that a folder of a hundred thousand names costs 32 bytes for each and no operation
 /// moves more than one run.
 struct SortedRows: Sendable {
-  struct Row: Sendable {
+  struct Row: Equatable, Sendable {
     let key: RowKey
     var tag: RowTag
   }

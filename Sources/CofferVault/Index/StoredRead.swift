@@ -12,7 +12,7 @@ enum StoredRead: Hashable, Sendable {
   case values(RecordKind, after: RowKey?, through: RowKey, count: Int)
 
   /// What the last commit says that must be found.
-  enum Expectation: Sendable {
+  enum Expectation: Equatable, Sendable {
     case salt
     case page(tag: [UInt8])
     case bucket(Bucket)
@@ -34,19 +34,18 @@ enum StoredRead: Hashable, Sendable {
 
 /// What was read for one operation, which begins anew each time that something was.
 ///
-/// It holds as long as the commit that it was read from is the last one.
+/// An answer holds as long as the same would be expected: the last commit may be another by then.
 struct StoredAnswers {
-  private var generation: UInt64 = 0
-  private var outcomes: [StoredRead: StoredRead.Outcome] = [:]
+  private var outcomes: [StoredRead: (expected: StoredRead.Expectation, outcome: StoredRead.Outcome)] = [:]
 
-  subscript(read: StoredRead) -> StoredRead.Outcome? { outcomes[read] }
+  mutating func add(_ outcome: StoredRead.Outcome, of read: StoredRead, _ expected: StoredRead.Expectation) {
+    outcomes[read] = (expected, outcome)
+  }
 
-  mutating func add(_ outcome: StoredRead.Outcome, of read: StoredRead) { outcomes[read] = outcome }
-
-  /// Forgets what another commit than `generation` had.
-  mutating func hold(to generation: UInt64) {
-    if self.generation != generation { outcomes = [:] }
-    self.generation = generation
+  /// - Parameter expected: what would be expected now.
+  func outcome(of read: StoredRead, _ expected: () -> StoredRead.Expectation?) -> StoredRead.Outcome? {
+    guard let known = outcomes[read], known.expected == expected() else { return nil }
+    return known.outcome
   }
 }
 

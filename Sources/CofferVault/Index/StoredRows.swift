@@ -56,7 +56,6 @@ final class StoredRows {
   /// An operation begins, or begins anew with what was read for it.
   func begin(_ answers: StoredAnswers) {
     self.answers = answers
-    self.answers.hold(to: root.generation)
     missing.removeAll(keepingCapacity: true)
   }
 
@@ -97,7 +96,7 @@ final class StoredRows {
 
   /// Answers from what was read, or says that it must be read; nil where it was read and is in memory now.
   private func need(_ read: StoredRead) throws -> StoredRead.Answer? {
-    if let outcome = answers[read] { return try outcome.get() }
+    if let outcome = answers.outcome(of: read, { expectation(of: read) }) { return try outcome.get() }
     guard hasConnection else {
       missing.append(read)
       throw NotInMemory()
@@ -233,24 +232,25 @@ final class StoredRows {
     next.take(numbers)
     next.generation = generation
     let salt: UInt32
-    var newSalt: [UInt8]?
+    let newSalt: [UInt8]?
     let key: RecordKey
     if let known = self.salt {
-      salt = known
+      (salt, newSalt) = (known, nil)
       key = try recordKey(known)
     } else {
       salt = next.nextSalt
       guard salt < .max else { throw VaultError.damaged(what: "a salt") }
       next.nextSalt += 1
-      newSalt = Randomness.bytes(RecordSealer.saltByteCount)
-      key = try tables.sealer.key(salt, salt: newSalt)
+      let drawn = Randomness.bytes(RecordSealer.saltByteCount)
+      newSalt = drawn
+      key = try tables.sealer.key(salt, drawn: drawn)
     }
     return Preparation(
       changes: changes, rows: rows, held: held, pages: pages, root: next, salt: salt, newSalt: newSalt, key: key)
   }
 
   /// Changes that are looked at together where a commit needs what is not in memory.
-  private static let prepareAhead = 64
+  private static let prepareAhead = 512
 
   /// Seals and stores what was prepared, in one transaction. Needs no lock of the index's; who must read waits while SQLite
   /// writes.

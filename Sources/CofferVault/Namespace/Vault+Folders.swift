@@ -36,7 +36,8 @@ extension Vault {
     _ folder: InodeNumber, after cookie: UInt64? = nil, limit: Int, withAttributes: Bool
   ) throws(VaultError) -> [FolderEntry] {
     try look { session in
-      try session.entries(of: session.folder(folder).number, after: cookie, limit: max(1, limit)).map { found in
+      let found = try session.entries(of: session.folder(folder).number, after: cookie, limit: max(1, limit))
+      return try session.gather(found) { found in
         FolderEntry(
           name: found.entry.name, number: found.entry.inode, kind: found.entry.kind, cookie: found.cookie,
           attributes: withAttributes ? try attributes(of: found.entry.inode, session) : nil)
@@ -49,17 +50,16 @@ extension Vault {
   public func list(_ path: VaultPath) throws(VaultError) -> [DirectoryEntry] {
     try look { session in
       let folder = try session.resolveFolder(path).number
-      var result: [DirectoryEntry] = []
+      var entries: [Entry] = []
       var cookie: UInt64?
       repeat {
-        let found = try session.entries(of: folder, after: cookie, limit: 512)
-        for (entry, _) in found {
-          result.append(
-            DirectoryEntry(name: entry.name, attributes: try attributes(of: entry.inode, session)))
-        }
+        let found = try session.entries(of: folder, after: cookie, limit: 4096)
+        entries += found.map(\.entry)
         cookie = found.last?.cookie
       } while cookie != nil
-      return result
+      return try session.gather(entries) { entry in
+        DirectoryEntry(name: entry.name, attributes: try attributes(of: entry.inode, session))
+      }
     }
   }
 }

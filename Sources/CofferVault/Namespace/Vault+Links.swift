@@ -58,7 +58,7 @@ extension Vault {
   /// `notFound`, `notADirectory` for `folder` or `isADirectory`.
   ///
   /// - Parameter willDiscard: called with what loses its last name, before anyone can find that it has none. It must not use
-  ///   the vault, and means nothing where this throws.
+  ///   the vault, and means nothing where this throws or for what has a name all the same: it may be called more than once.
   public func unlink(
     _ name: [UInt8], in folder: InodeNumber, willDiscard: (FileAttributes) -> Void = { _ in }
   ) throws(VaultError) {

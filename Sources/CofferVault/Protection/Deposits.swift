@@ -33,7 +33,7 @@ extension IndexSession {
     var result: [InodeNumber] = []
     var last: RowKey?
     repeat {
-      let found = try rows(.deposit, prefix: rowKeys.depositPrefix, after: last, limit: 256)
+      let found = try rows(.deposit, prefix: rowKeys.depositPrefix, after: last, limit: 4096)
       result += try found.map { try InodeNumber(deposit: $0.1) }
       last = found.last?.0
     } while last != nil
