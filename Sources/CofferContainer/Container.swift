@@ -84,11 +84,12 @@ public final class Container: Sendable {
   public var isUnknownToKeyStore: Bool { vault.isBound == nil }
 
   /// Makes every change so far durable.
-  public func commit() throws {
-    try ContainerError.catching {
-      try gate.decisions.settle()
-      try vault.commit()
-    }
+  public func commit() throws { try ContainerError.catching(storeAll) }
+
+  /// As ``commit()``, with the vault's own errors.
+  func storeAll() throws {
+    try gate.decisions.settle()
+    try vault.commit()
   }
 
   /// Commits, and gives the vault back to others.

@@ -10,6 +10,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case notMounted
   /// Something else is mounted there.
   case foreign
+  /// The mount has ended, and what programs wrote last could not be stored; whether the disk is full.
+  case notStored(isFull: Bool)
 
   public var description: String {
     switch self {
@@ -23,6 +25,10 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .busy: "programs use files in it; close them, or use --force"
     case .notMounted: "no vault is mounted there"
     case .foreign: "what is mounted there is no vault"
+    case .notStored(let isFull):
+      (isFull ? "unmounted, but the vault's disk is full: make room there" : "unmounted, but the vault's disk fails")
+        + ". What programs wrote last is not stored yet; the agent has it and goes on trying. coffer agent stop says "
+        + "whether all of it is stored"
     }
   }
 }

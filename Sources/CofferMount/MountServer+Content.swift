@@ -31,8 +31,9 @@ extension MountServer {
       Request.answer(request) { request, server in
         let number = server.number(number)
         let flags = info!.pointee.flags
-        // For writing, reading too: the kernel fills the pages that it keeps.
-        let isWriting = flags & O_ACCMODE != O_RDONLY
+        // For writing, reading too: the kernel fills the pages that it keeps. Who opens for reading may still cut the file off,
+        // and the kernel has asked whether they may write.
+        let isWriting = flags & O_ACCMODE != O_RDONLY || flags & O_TRUNC != 0
         let file = try existing { try server.view.open(number, isWriting ? .writing : .reading) }
         if flags & O_TRUNC != 0 {
           try server.dropPrivileges(of: number, for: request)

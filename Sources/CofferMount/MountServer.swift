@@ -24,6 +24,8 @@ public final class MountServer: Sendable {
   private let changedFolders = Mutex<Set<InodeNumber>>([])
   private let didEnd: @Sendable (MountServer) -> Void
   private let phase = Mutex(Phase.starting)
+  /// What kept the last of what programs wrote from being stored, when the mount ended.
+  private let failure = Mutex<ViewError?>(nil)
   private let phaseChanged = NSCondition()
   /// How often each file is open for writing.
   private let writers = Mutex<[InodeNumber: Int]>([:])
@@ -100,7 +102,7 @@ public final class MountServer: Sendable {
     closing.finish()
     view.end()
     // What the kernel gave back last.
-    try? view.commitAll()
+    commitAll()
     session.destroy()
     set(.ended)
     didEnd(self)
@@ -126,7 +128,8 @@ public final class MountServer: Sendable {
     }
   }
 
-  /// Ends the mount. Throws ``MountError/busy`` where programs use it, unless `isForced`: then what they wrote is brought
+  /// Ends the mount. Throws ``MountError/notStored(isFull:)`` where it has ended and something is not stored, and
+  /// ``MountError/busy`` where programs use it, unless `isForced`: then what they wrote is brought
   /// into the vault, and nothing passes any more.
   public func end(isForced: Bool) throws(MountError) {
     do {
@@ -134,17 +137,28 @@ public final class MountServer: Sendable {
     } catch {
       guard isForced, error == .busy else { throw error }
       try Mounts.unmount(place, isLazy: true)
-      return cutOff()
+      cutOff()
+      return try requireStored()
     }
     let end = Date(timeIntervalSinceNow: Self.endTime)
     if !waitForEnd(orUntil: { Date() >= end }) { cutOff() }
+    try requireStored()
+  }
+
+  private func requireStored() throws(MountError) {
+    if let failure = failure.withLock({ $0 }) { throw .notStored(isFull: failure == .full) }
+  }
+
+  /// A failure is told to whoever ends the mount.
+  private func commitAll() {
+    do { try view.commitAll() } catch { failure.withLock { [error] in $0 = error } }
   }
 
   /// Brings what programs wrote into the vault, and lets nothing pass any more.
   private func cutOff() {
     dropContent()
     view.end()
-    try? view.commitAll()
+    commitAll()
   }
 
   // MARK: What the kernel keeps

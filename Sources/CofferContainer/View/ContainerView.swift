@@ -81,7 +81,9 @@ public final class ContainerView: Sendable {
   }
 
   /// Makes everything durable that was written so far.
-  public func commitAll() throws { try container.commit() }
+  public func commitAll() throws(ViewError) {
+    do { try container.storeAll() } catch { throw ViewError(wrapping: error) }
+  }
 
   /// The calling thread works for a view: it must not wait until another has heard of its change.
   public static var isWorkingHere: Bool { ChangeOrigin.isObserver }

@@ -72,6 +72,7 @@ extension FileNode {
     let gone = state.withLock { _ -> ContentObject? in
       // A snapshot takes `writing` before it pins, so that none came since.
       for block in dirtyBlocks.keys { dropDirty(block, object) }
+      newBlocks = []
       for block in 0..<VaultFormat.blocksPerPage { replace(block, in: page, with: nil) }
       self.object = nil
       slots = SlotAllocator(SlotUse(reach: 0, used: 0))

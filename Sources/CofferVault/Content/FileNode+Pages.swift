@@ -183,8 +183,8 @@ extension IndexSession {
       entry.new[Int(group % MapDirectory.groupsPerDirectory)] = value
       directories[index] = entry
     }
-    for index in emptied { try remove(.map, rowKeys.mapPage(inode, index)) }
-    for page in stored {
+    _ = try gather(emptied) { try remove(.map, rowKeys.mapPage(inode, $0)) }
+    _ = try gather(stored) { page in
       try store(page)
       try change(page.index / MapDirectory.pagesPerGroup, true)
     }

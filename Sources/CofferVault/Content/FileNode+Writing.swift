@@ -71,6 +71,7 @@ extension FileNode {
       object = created
       slots = SlotAllocator(SlotUse(reach: 0, used: 0))
       dirtyBlocks = blocks
+      newBlocks = Set(blocks.keys)
       plain = PlainBytes()
     }
     vault.files.didBuffer(blocks.count * created.blockSize - Self.counted(before))
@@ -207,8 +208,10 @@ extension FileNode {
     let start = block << object.exponent
     let known = start < byteCount ? try readContent(at: start, into: buffer.bytes) : 0
     UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[known...]).initializeMemory(as: UInt8.self, repeating: 0)
+    let page = try loadPage(block / VaultFormat.blocksPerPage)
     state.withLock { _ in
       dirtyBlocks[block] = buffer
+      if page.blocks[Int(block % VaultFormat.blocksPerPage)] == nil { newBlocks.insert(block) }
       copy(into: buffer)
     }
     vault.files.didBuffer(object.blockSize)
@@ -216,6 +219,7 @@ extension FileNode {
 
   /// Under `state`.
   func dropDirty(_ block: UInt64, _ object: ContentObject) {
+    newBlocks.remove(block)
     guard let buffer = dirtyBlocks.removeValue(forKey: block) else { return }
     vault.files.didBuffer(-object.blockSize)
     overwrite(buffer.bytes)

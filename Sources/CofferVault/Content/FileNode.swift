@@ -39,6 +39,8 @@ final class FileNode: Sendable {
   nonisolated(unsafe) var dirtyPageCount = 0
   /// Plaintext of blocks that were written in part and have no slot yet.
   nonisolated(unsafe) var dirtyBlocks: [UInt64: TransferBuffer] = [:]
+  /// Those of them, and of `sealedBlocks`, that lie in no slot as they were before either.
+  nonisolated(unsafe) var newBlocks: Set<UInt64> = []
   nonisolated(unsafe) var slots: SlotAllocator
   /// Oldest first.
   nonisolated(unsafe) var pins: [ContentPin] = []
@@ -157,7 +159,7 @@ final class FileNode: Sendable {
   /// it is when the file joins, for others remember what they were told.
   var storedByteCount: UInt64 {
     state.withLock { _ in
-      if let object { return (slots.used + UInt64(dirtyBlocks.count)) << object.exponent }
+      if let object { return (slots.used + UInt64(newBlocks.count)) << object.exponent }
       guard byteCount > UInt64(VaultFormat.inlineLimit) else { return byteCount }
       // It is about to get an object.
       let exponent = exponentOfObject(sized: byteCount)

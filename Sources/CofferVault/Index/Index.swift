@@ -61,8 +61,11 @@ final class Index: Sendable {
   }
 
   /// Reads what is stored and what changed since. `body` begins anew where it needs what must be read first.
-  func read<Result>(_ body: (IndexSession) throws -> Result) rethrows -> Result {
+  ///
+  /// - Parameter keepsBuckets: as ``StoredAnswers/keepsBuckets``.
+  func read<Result>(keepsBuckets: Bool = true, _ body: (IndexSession) throws -> Result) rethrows -> Result {
     var answers = StoredAnswers()
+    answers.keepsBuckets = keepsBuckets
     for _ in 0..<Self.attemptLimit {
       lock.lock()
       session.begin(answers)
@@ -190,7 +193,7 @@ final class Index: Sendable {
       try prepare()
       isPrepared = true
       var rows = StoredRows.ReplacedRows()
-      let preparation = try read { try $0.prepare(commit, changes, &rows) }
+      let preparation = try read(keepsBuckets: false) { try $0.prepare(commit, changes, &rows) }
       session.store(preparation, commit)
       return try read { try $0.takeOver(commit, preparation) }
     }

@@ -129,7 +129,7 @@ final class IndexSession {
 
   // MARK: Committing
 
-  /// Takes everything so far out of the buffer, for a commit that the caller must bring to its end: by ``prepare(_:_:)``,
+  /// Takes everything so far out of the buffer, for a commit that the caller must bring to its end: by ``prepare(_:_:_:)``,
   /// ``store(_:_:)`` and ``takeOver(_:_:)``, as often as it likes, or by ``fail(_:isFinal:)``. There is one at a time.
   func beginCommit() throws -> CommitUnderWay {
     try requireUsable()
@@ -226,7 +226,6 @@ final class IndexSession {
     hasFailed = true
     cache = GenerationCache(limit: cache.limit)
     listed = ListedRows(limit: listed.limit)
-    _ = end()
     buffer = ChangeBuffer()
     removals = []
     underWay?.end()
@@ -275,7 +274,9 @@ final class IndexSession {
     for answers: inout StoredAnswers
   ) {
     for (read, expected, outcome) in found {
-      if let outcome = stored.take(outcome, of: read) { answers.add(outcome, of: read, expected) }
+      guard let outcome = stored.take(outcome, of: read) else { continue }
+      if case .success(.bucket) = outcome, !answers.keepsBuckets { continue }
+      answers.add(outcome, of: read, expected)
     }
   }
 
@@ -285,10 +286,11 @@ final class IndexSession {
     _ elements: some Sequence<Element>, _ transform: (Element) throws -> Result
   ) throws -> [Result] {
     var results: [Result] = []
+    var isComplete = true
     for element in elements {
-      do { results.append(try transform(element)) } catch is NotInMemory { continue }
+      do { results.append(try transform(element)) } catch is NotInMemory { isComplete = false }
     }
-    guard missing.isEmpty else { throw NotInMemory() }
+    guard isComplete else { throw NotInMemory() }
     return results
   }
 

@@ -51,7 +51,6 @@ final class IndexTables {
 
   func answer(_ read: StoredRead, _ expected: StoredRead.Expectation) throws -> StoredRead.Answer {
     switch (read, expected) {
-    case (.salt(let index), .salt): .key(try recordKey(index))
     case (.page(let page), .page(let tag)): .page(try readPage(page, tag: tag))
     case (.bucket(let index), .bucket(let bucket)): .bucket(try scan(index, expecting: bucket))
     case (.value(let id), .value(let tag)): .value(try value(id, tag))

@@ -23,37 +23,26 @@ final class RecordSealer: Sendable {
     keys.withLock { $0[index] }.map { RecordKey(salt: index, key: $0, context: context) }
   }
 
-  /// The key of a salt as the index has it, kept for the next record. One that is known stays: a row that somebody put there for
-  /// a salt that this opening has drawn means nothing.
+  /// The key of a salt as the index has it, kept for the next record. The caller has the connection.
   func key(_ index: UInt32, stored salt: [UInt8]?) throws -> RecordKey {
-    let key = try derive(salt)
-    return RecordKey(
-      salt: index, key: keys.withLock { Self.keep(key, index, in: &$0, replacing: false) }, context: context)
-  }
-
-  /// The key of a salt that was just drawn.
-  func key(_ index: UInt32, drawn salt: [UInt8]) throws -> RecordKey {
-    let key = try derive(salt)
-    return RecordKey(
-      salt: index, key: keys.withLock { Self.keep(key, index, in: &$0, replacing: true) }, context: context)
-  }
-
-  private func derive(_ salt: [UInt8]?) throws -> SecretKey {
     guard let salt, salt.count == Self.saltByteCount else { throw VaultError.damaged(what: "a salt") }
-    return metadataKey.derived("records", context: salt)
-  }
-
-  private static func keep(
-    _ key: SecretKey, _ index: UInt32, in keys: inout [UInt32: SecretKey], replacing: Bool
-  ) -> SecretKey {
-    if !replacing, let known = keys[index] { return known }
-    // Old openings' keys are cheap to derive again; a vault of many openings must not hold them all.
-    if keys.count >= 256 { keys.removeAll() }
-    keys[index] = key
+    let key = key(index, drawn: salt)
+    keep(key)
     return key
   }
 
-  func forget(_ index: UInt32) { keys.withLock { $0[index] = nil } }
+  /// The key of a salt that was just drawn. It is kept once the salt is stored: until then somebody else's may lie in its place.
+  func key(_ index: UInt32, drawn salt: [UInt8]) -> RecordKey {
+    RecordKey(salt: index, key: metadataKey.derived("records", context: salt), context: context)
+  }
+
+  func keep(_ key: RecordKey) {
+    keys.withLock { keys in
+      // Old openings' keys are cheap to derive again; a vault of many openings must not hold them all.
+      if keys.count >= 256 { keys.removeAll() }
+      keys[key.salt] = key.key
+    }
+  }
 
   /// The salt that a stored value was sealed with.
   static func saltIndex(of value: UnsafeRawBufferPointer) throws -> UInt32 {
@@ -64,7 +53,7 @@ final class RecordSealer: Sendable {
 
 /// The key of one salt.
 struct RecordKey: Sendable {
-  fileprivate let salt: UInt32
+  let salt: UInt32
   fileprivate let key: SecretKey
   fileprivate let context: [UInt8]
 

@@ -40,7 +40,7 @@ struct SealedCommit: Sendable {
     sealedRoot = try IndexTables.rootRow.withUnsafeBytes { try key.seal(root.encoded(), kind: .root, row: $0) }
     self.pages = pages
     self.root = root
-    newSalt = preparation.newSalt.map { (preparation.salt, $0) }
+    newSalt = preparation.newSalt.map { (key.salt, $0) }
   }
 }
 

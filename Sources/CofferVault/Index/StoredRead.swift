@@ -1,7 +1,5 @@
 /// Something of the last commit that an operation needs and that is not in memory.
 enum StoredRead: Hashable, Sendable {
-  /// The key that a salt gives.
-  case salt(UInt32)
   /// A page of buckets.
   case page(Int)
   /// Which rows a bucket has.
@@ -13,7 +11,6 @@ enum StoredRead: Hashable, Sendable {
 
   /// What the last commit says that must be found.
   enum Expectation: Equatable, Sendable {
-    case salt
     case page(tag: [UInt8])
     case bucket(Bucket)
     case value(RowTag)
@@ -22,7 +19,6 @@ enum StoredRead: Hashable, Sendable {
 
   /// What was found, held against what was expected.
   enum Answer: Sendable {
-    case key(RecordKey)
     case page([Bucket])
     case bucket(VerifiedRows.Scan)
     case value([UInt8])
@@ -36,6 +32,9 @@ enum StoredRead: Hashable, Sendable {
 ///
 /// An answer holds as long as the same would be expected: the last commit may be another by then.
 struct StoredAnswers {
+  /// Whether the rows of buckets are kept for the operation too, however many others are remembered meanwhile. Not for who goes
+  /// through more buckets than there is memory for, and gets on with each.
+  var keepsBuckets = true
   private var outcomes: [StoredRead: (expected: StoredRead.Expectation, outcome: StoredRead.Outcome)] = [:]
 
   mutating func add(_ outcome: StoredRead.Outcome, of read: StoredRead, _ expected: StoredRead.Expectation) {

@@ -4,10 +4,10 @@ internal import CofferSystem
 /// The rows of the last commit: what is known of them in memory, verified against the buckets, the bucket pages and the root.
 ///
 /// Used only under the index's lock, but for ``store(_:ended:)``. What is not in memory is said to be ``missing``, and the
-/// operation that needs it ends with ``NotInMemory``; whoever holds no lock reads it (``IndexTables``), and the operation begins
-/// anew with the answers.
+/// operation that needs it ends with ``NotInMemory``; whoever has the connection reads it (``IndexTables``), without the index's lock,
+/// and the operation begins anew with the answers.
 ///
-/// A commit goes in three steps: ``prepare(_:numbers:generation:)`` gathers what it needs to know, `store` seals and writes,
+/// A commit goes in three steps: ``prepare(_:_:numbers:generation:)`` gathers what it needs to know, `store` seals and writes,
 /// beside operations that find what they need in memory, and ``takeOver(_:)`` or ``giveUp(_:)`` ends it. In between everything
 /// here is as the last commit left it.
 final class StoredRows {
@@ -23,8 +23,8 @@ final class StoredRows {
   private var verified = VerifiedRows()
   /// Buckets that a commit leaves in the root at most. Tests leave none, so that there are pages.
   var heldBucketLimit = RootRecord.bucketLimit
-  /// The salt of this opening, once it is committed.
-  private var salt: UInt32?
+  /// The key of this opening's salt, once that is committed.
+  private var key: RecordKey?
 
   /// What was read for the operation that runs.
   private var answers = StoredAnswers()
@@ -68,7 +68,6 @@ final class StoredRows {
   /// What must be found where `read` looks; nil where nobody needs to look any more, or not yet.
   func expectation(of read: StoredRead) -> StoredRead.Expectation? {
     switch read {
-    case .salt: return .salt
     case .page(let page): return pages[page] == nil ? root.pageTag(page).map { .page(tag: $0) } : nil
     case .bucket(let index): return verified.use(index) ? nil : knownBucket(index).map { .bucket($0) }
     case .value(let id):
@@ -81,7 +80,7 @@ final class StoredRows {
 
   /// Remembers what was found, while nothing was committed since it was expected.
   ///
-  /// - Returns: what the operation that asked is to be told when it begins anew; nil where it finds it here.
+  /// - Returns: what the operation that asked is to be told when it begins anew; nil where it is sure to find it here.
   func take(_ outcome: StoredRead.Outcome, of read: StoredRead) -> StoredRead.Outcome? {
     switch (read, outcome) {
     case (.page(let page), .success(.page(let buckets))):
@@ -89,7 +88,7 @@ final class StoredRows {
       return nil
     case (.bucket(let index), .success(.bucket(let scan))):
       verified.insert(scan, of: index)
-      return nil
+      return outcome
     default: return outcome
     }
   }
@@ -151,11 +150,12 @@ final class StoredRows {
   /// The opened values of rows that are there.
   func values(_ kind: RecordKind, of keys: [RowKey]) throws -> [RowKey: [UInt8]] {
     var values: [RowKey: [UInt8]] = [:]
+    var isComplete = true
     // All that are missing, so that they are read together.
     for key in keys {
-      do { values[key] = try value(RowID(kind: kind, key: key)) } catch is NotInMemory { continue }
+      do { values[key] = try value(RowID(kind: kind, key: key)) } catch is NotInMemory { isComplete = false }
     }
-    guard missing.isEmpty else { throw NotInMemory() }
+    guard isComplete else { throw NotInMemory() }
     return values
   }
 
@@ -164,7 +164,10 @@ final class StoredRows {
     if verified.use(index) { return }
     // First the page that says what must be there.
     _ = try bucket(index)
-    _ = try need(.bucket(index))
+    if case .bucket(let scan)? = try need(.bucket(index)), !verified.use(index) {
+      // It was read for this operation, and others have taken its room since.
+      verified.insert(scan, of: index)
+    }
     guard verified.use(index) else { throw NotInMemory() }
   }
 
@@ -193,16 +196,15 @@ final class StoredRows {
     let held: [Int: Bucket]
     let pages: [Int: [Bucket]]
     let root: RootRecord
-    let salt: UInt32
-    /// The salt's value, where it is not stored yet.
-    let newSalt: [UInt8]?
     let key: RecordKey
+    /// The salt of `key`, where it is not stored yet.
+    let newSalt: [UInt8]?
   }
 
   /// What a commit stored: what becomes of this when it is taken over.
   struct Stored: Sendable {
     fileprivate let commit: SealedCommit
-    fileprivate let salt: UInt32
+    fileprivate let key: RecordKey
   }
 
   /// Gathers what a commit of `changes`, which are in the order of the tables' trees, needs. `numbers` gives the counters of
@@ -231,22 +233,17 @@ final class StoredRows {
     var next = root
     next.take(numbers)
     next.generation = generation
-    let salt: UInt32
-    let newSalt: [UInt8]?
-    let key: RecordKey
-    if let known = self.salt {
-      (salt, newSalt) = (known, nil)
-      key = try recordKey(known)
-    } else {
-      salt = next.nextSalt
-      guard salt < .max else { throw VaultError.damaged(what: "a salt") }
-      next.nextSalt += 1
-      let drawn = Randomness.bytes(RecordSealer.saltByteCount)
-      newSalt = drawn
-      key = try tables.sealer.key(salt, drawn: drawn)
+    if let key {
+      return Preparation(
+        changes: changes, rows: rows, held: held, pages: pages, root: next, key: key, newSalt: nil)
     }
+    let index = next.nextSalt
+    guard index < .max else { throw VaultError.damaged(what: "a salt") }
+    next.nextSalt += 1
+    let salt = Randomness.bytes(RecordSealer.saltByteCount)
     return Preparation(
-      changes: changes, rows: rows, held: held, pages: pages, root: next, salt: salt, newSalt: newSalt, key: key)
+      changes: changes, rows: rows, held: held, pages: pages, root: next,
+      key: tables.sealer.key(index, drawn: salt), newSalt: salt)
   }
 
   /// Changes that are looked at together where a commit needs what is not in memory.
@@ -264,7 +261,7 @@ final class StoredRows {
         Result {
           let commit = try sealed.get()
           try tables.write(commit)
-          return Stored(commit: commit, salt: preparation.salt)
+          return Stored(commit: commit, key: preparation.key)
         })
     }
   }
@@ -272,7 +269,8 @@ final class StoredRows {
   /// What was stored is the last commit from now on.
   func takeOver(_ stored: Stored) {
     let commit = stored.commit
-    salt = stored.salt
+    if key == nil { tables.sealer.keep(stored.key) }
+    key = stored.key
     root = commit.root
     pages.merge(commit.pages) { $1 }
     sealedRoot = commit.sealedRoot
@@ -281,18 +279,11 @@ final class StoredRows {
 
   /// What was prepared is not stored: its rows are read and verified again before they are next used.
   func giveUp(_ preparation: Preparation) {
-    if preparation.newSalt != nil { tables.sealer.forget(preparation.salt) }
     for bucket in preparation.rows.buckets.keys { verified.forget(bucket) }
   }
 
   /// The next commit's generation will be above `generation`.
   func raiseGeneration(to generation: UInt64) { root.generation = max(root.generation, generation) }
-
-  private func recordKey(_ index: UInt32) throws -> RecordKey {
-    if let known = tables.sealer.key(index) { return known }
-    guard case .key(let key)? = try need(.salt(index)) else { throw NotInMemory() }
-    return key
-  }
 
   /// Where the buckets go that differ from their pages: into the root, or, where they are too many for it, into their pages. A
   /// page that cannot be opened stays as it is, and the root goes on to hold its buckets: what is damaged elsewhere keeps

@@ -53,7 +53,7 @@ extension Vault {
       var entries: [Entry] = []
       var cookie: UInt64?
       repeat {
-        let found = try session.entries(of: folder, after: cookie, limit: 4096)
+        let found = try session.entries(of: folder, after: cookie, limit: 1 << 16)
         entries += found.map(\.entry)
         cookie = found.last?.cookie
       } while cookie != nil

@@ -134,6 +134,7 @@ extension FileNode {
       state.withLock { _ in
         replace(block, in: page, with: MapPage.Block(slot: taken.lowerBound, seal: sealed.seal))
         sealedBlocks[block] = nil
+        newBlocks.remove(block)
       }
     }
   }

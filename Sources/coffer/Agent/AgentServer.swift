@@ -295,7 +295,7 @@ final class AgentServer {
       case .idle(let number): endUse(number)
       case .wiped: beginEnd()
       case .lockChanged: if vault.present.state == .unlocked { idle.restart(now: now()) }
-      case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1): lockInBackground(graceSeconds: 0)
+      case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1): lockAndStore()
       case .signal: beginEnd()
       }
     }
@@ -303,6 +303,14 @@ final class AgentServer {
 
   private func lockInBackground(graceSeconds: Double) {
     Thread.detachNewThread { [vault] in vault.container.lock(graceSeconds: graceSeconds) }
+  }
+
+  /// Also where it is locked already: what waits is stored, for whoever hangs up may take the power next.
+  private func lockAndStore() {
+    Thread.detachNewThread { [vault] in
+      vault.container.lock(graceSeconds: 0)
+      try? vault.container.commit()
+    }
   }
 
   /// Nobody is let in any more, and what runs takes back what it has begun.

@@ -67,7 +67,7 @@
         switch error {
         case .noDevice, .noHelper: 69
         case .failed: 73
-        case .busy: 75
+        case .busy, .notStored: 75
         case .notMounted: 66
         case .foreign: 64
         }

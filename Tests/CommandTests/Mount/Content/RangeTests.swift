@@ -150,6 +150,14 @@ import Testing
       #expect(try Kernel.stat(plot("\(count)")).blocks == stat.blocks, "\(count)")
       #expect(try StatX(plot("\(count)")).stat == stat)
     }
+    // What is written over takes no more room, before it is stored and after.
+    let path = plot("\(Self.large)")
+    let before = try Kernel.stat(path).blocks
+    let file = try Handle(path, O_RDWR)
+    for place in stride(from: 100, to: Self.large - 100, by: 70_000) { try file.write(noise(10), at: place) }
+    #expect(try file.stat().blocks == before)
+    try file.sync()
+    #expect(try file.stat().blocks == before)
     let folder = try Kernel.stat(plot.path)
     #expect(try StatX(plot.path).stat == folder)
   }

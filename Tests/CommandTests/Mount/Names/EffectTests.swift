@@ -85,6 +85,9 @@ import Testing
     Effect("truncate to more", ["empty": "mc"]) { try Kernel.truncate($0("empty"), to: 100_000) },
     Effect("ftruncate", ["empty": "mc"]) { try Kernel.open($0("empty"), O_WRONLY).truncate(to: 5) },
     Effect("open with O_TRUNC", ["file": "mc", "again": "mc"]) { try Kernel.open($0("file"), O_WRONLY | O_TRUNC) },
+    Effect("open for reading with O_TRUNC", ["file": "mc", "again": "mc"]) {
+      try Kernel.open($0("file"), O_RDONLY | O_TRUNC)
+    },
     Effect("copy_file_range", ["empty": "mc"]) {
       try Kernel.open($0("empty"), O_WRONLY).copy(4, from: Kernel.open($0("file"), O_RDONLY), at: 0, to: 0)
     },

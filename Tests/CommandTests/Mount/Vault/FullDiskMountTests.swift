@@ -85,6 +85,21 @@ final class FullDiskMountTests {
     #expect(try desk.done("cat", "/text").output == "text\n")
   }
 
+  @Test func `an unmount says what it could not store, and the agent stores it when there is room`() throws {
+    try disk.fill()
+    // Nobody syncs it, and each is small enough to wait in memory.
+    try shell("for i in $(seq 300); do head -c 3000 /dev/zero | tr '\\0' x > mnt/small-$i || exit 0; done")
+    let refused = try desk.run("coffer", ["unmount", "mnt"])
+    #expect(refused.code == 75)
+    #expect(refused.errors.contains("disk is full"))
+    try desk.remove("disk/filler")
+    try desk.served("agent", "stop")
+    try desk.done("verify", "--deep")
+    let stored = try desk.done("ls", "/").output.split(separator: "\n").filter { $0.contains("small-") }
+    #expect(!stored.isEmpty)
+    for name in stored { #expect(try desk.done("cat", "/\(name)").bytes == [UInt8](repeating: 120, count: 3000)) }
+  }
+
   @discardableResult
   private func shell(_ line: String) throws -> String {
     let outcome = try desk.shell(line)
