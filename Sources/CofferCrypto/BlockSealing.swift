@@ -94,7 +94,9 @@ public struct BlockSealer: Sendable {
   public func seal(_ plaintext: UnsafeRawBufferPointer, block: UInt64) throws(CryptoError) -> SealedBlock {
     do {
       let box = try withContext(of: block) { context in
-        try AES.GCM.seal(plaintext, using: key.key, nonce: Sealing.randomNonce(), authenticating: context)
+        try clearingStack {
+          try AES.GCM.seal(plaintext, using: key.key, nonce: Sealing.randomNonce(), authenticating: context)
+        }
       }
       // One look at the whole, because each part on its own is made when it is asked for.
       guard let combined = box.combined else { throw CryptoError.invalid("seal") }
@@ -147,7 +149,9 @@ public struct BlockSealer: Sendable {
 
   private func opened(_ box: AES.GCM.SealedBox, _ block: UInt64) throws -> OpenedBlock {
     OpenedBlock(
-      try withContext(of: block) { context in try AES.GCM.open(box, using: key.key, authenticating: context) })
+      try withContext(of: block) { context in
+        try clearingStack { try AES.GCM.open(box, using: key.key, authenticating: context) }
+      })
   }
 
   /// Lends what a block is bound to: the file's context followed by its index.

@@ -28,7 +28,7 @@ public enum MessageAuthentication {
 
   /// Compares in constant time.
   public static func isValid(_ code: [UInt8], for bytes: [UInt8], key: SecretKey) -> Bool {
-    HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: bytes, using: key.key)
+    clearingStack { HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: bytes, using: key.key) }
   }
 }
 
@@ -37,7 +37,7 @@ public struct KeyedHash: Sendable, CustomStringConvertible, CustomReflectable {
   public static let byteCount = 32
   private let prepared: HMAC<SHA256>
 
-  public init(key: SecretKey) { prepared = HMAC(key: key.key) }
+  public init(key: SecretKey) { prepared = clearingStack { HMAC(key: key.key) } }
 
   public func code(for bytes: [UInt8]) -> [UInt8] {
     bytes.withUnsafeBytes { withCode(for: $0) { Array($0) } }

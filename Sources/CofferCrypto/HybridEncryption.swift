@@ -34,11 +34,13 @@ public struct HybridPublicKey: Hashable, Sendable {
     var plaintext = secret.key.withUnsafeBytes { Data($0) }
     defer { plaintext.withUnsafeMutableBytes { overwrite($0) } }
     do {
-      var sender = try HPKE.Sender(
-        recipientKey: Curve25519.KeyAgreement.PublicKey(rawRepresentation: bytes),
-        ciphersuite: HybridKey.suite, info: Data(info))
-      let ciphertext = try sender.seal(plaintext, authenticating: context)
-      return HybridBox(encapsulatedKey: Array(sender.encapsulatedKey), ciphertext: Array(ciphertext))
+      return try clearingStack(.large) {
+        var sender = try HPKE.Sender(
+          recipientKey: Curve25519.KeyAgreement.PublicKey(rawRepresentation: bytes),
+          ciphersuite: HybridKey.suite, info: Data(info))
+        let ciphertext = try sender.seal(plaintext, authenticating: context)
+        return HybridBox(encapsulatedKey: Array(sender.encapsulatedKey), ciphertext: Array(ciphertext))
+      }
     } catch {
       throw .invalid("public key")
     }
@@ -68,12 +70,14 @@ public struct HybridKey: Sendable, CustomStringConvertible, CustomReflectable {
   private let key: Curve25519.KeyAgreement.PrivateKey
 
   /// A new random key.
-  public init() { key = Curve25519.KeyAgreement.PrivateKey() }
+  public init() { key = clearingStack(.large) { Curve25519.KeyAgreement.PrivateKey() } }
 
   /// A key from its stored bytes. Throws `CryptoError.invalid` unless there are 32.
   public init(_ bytes: SecretBytes) throws(CryptoError) {
     do {
-      key = try bytes.withUnsafeBytes { try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0) }
+      key = try clearingStack(.large) {
+        try bytes.withUnsafeBytes { try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0) }
+      }
     } catch {
       throw .invalid("private key")
     }
@@ -100,11 +104,13 @@ public struct HybridKey: Sendable, CustomStringConvertible, CustomReflectable {
   ) throws(CryptoError) -> SecretKey {
     guard HybridPublicKey.isContributory(box.encapsulatedKey) else { throw .notAuthentic }
     do {
-      var recipient = try HPKE.Recipient(
-        privateKey: key, ciphersuite: Self.suite, info: Data(info), encapsulatedKey: Data(box.encapsulatedKey))
-      var plaintext = try recipient.open(box.ciphertext, authenticating: context)
-      defer { plaintext.withUnsafeMutableBytes { overwrite($0) } }
-      return try SecretKey(plaintext.withUnsafeBytes { SecretBytes(copying: $0) })
+      return try clearingStack(.large) {
+        var recipient = try HPKE.Recipient(
+          privateKey: key, ciphersuite: Self.suite, info: Data(info), encapsulatedKey: Data(box.encapsulatedKey))
+        var plaintext = try recipient.open(box.ciphertext, authenticating: context)
+        defer { plaintext.withUnsafeMutableBytes { overwrite($0) } }
+        return try SecretKey(plaintext.withUnsafeBytes { SecretBytes(copying: $0) })
+      }
     } catch {
       throw .notAuthentic
     }

@@ -8,12 +8,14 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
   private let key: Curve25519.KeyAgreement.PrivateKey
 
   /// A new random key.
-  public init() { key = Curve25519.KeyAgreement.PrivateKey() }
+  public init() { key = clearingStack(.large) { Curve25519.KeyAgreement.PrivateKey() } }
 
   /// Throws `CryptoError.invalid` unless there are 32 bytes.
   public init(_ secret: SecretKey) throws(CryptoError) {
     do {
-      key = try secret.key.withUnsafeBytes { try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0) }
+      key = try clearingStack(.large) {
+        try secret.key.withUnsafeBytes { try Curve25519.KeyAgreement.PrivateKey(rawRepresentation: $0) }
+      }
     } catch {
       throw .invalid("agreement key")
     }
@@ -30,6 +32,10 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
 
   /// Unwraps what ``wrap(_:to:)`` made.
   public func unwrap(_ wrapped: [UInt8]) throws(CryptoError) -> SecretKey {
+    try clearingStack(.large) { () throws(CryptoError) in try unwrapped(wrapped) }
+  }
+
+  private func unwrapped(_ wrapped: [UInt8]) throws(CryptoError) -> SecretKey {
     guard wrapped.count == 32 + SecretKey.wrappedByteCount else { throw .notAuthentic }
     let ephemeral = Array(wrapped.prefix(32))
     guard let peer = try? Curve25519.KeyAgreement.PublicKey(rawRepresentation: ephemeral),
@@ -43,6 +49,10 @@ public struct AgreementKey: Sendable, CustomStringConvertible, CustomReflectable
   /// Wraps `secret` to a public key: ephemeral public key (32) ‖ RFC 3394 wrapping (40) under
   /// HKDF-SHA256(shared secret, ephemeral ‖ recipient).
   public static func wrap(_ secret: SecretKey, to publicKey: [UInt8]) throws(CryptoError) -> [UInt8] {
+    try clearingStack(.large) { () throws(CryptoError) in try wrapped(secret, to: publicKey) }
+  }
+
+  private static func wrapped(_ secret: SecretKey, to publicKey: [UInt8]) throws(CryptoError) -> [UInt8] {
     let ephemeral = Curve25519.KeyAgreement.PrivateKey()
     guard let peer = try? Curve25519.KeyAgreement.PublicKey(rawRepresentation: publicKey),
       let shared = try? ephemeral.sharedSecretFromKeyAgreement(with: peer), isContributory(shared)

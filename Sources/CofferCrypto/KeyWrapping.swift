@@ -8,7 +8,7 @@ extension SecretKey {
 
   public func wrapped(under wrappingKey: SecretKey) throws(CryptoError) -> [UInt8] {
     do {
-      return Array(try AES.KeyWrap.wrap(key, using: wrappingKey.key))
+      return try clearingStack { Array(try AES.KeyWrap.wrap(key, using: wrappingKey.key)) }
     } catch {
       throw .invalid("key to wrap")
     }
@@ -18,7 +18,7 @@ extension SecretKey {
   public init(unwrapping wrapped: [UInt8], under wrappingKey: SecretKey) throws(CryptoError) {
     guard wrapped.count == Self.wrappedByteCount else { throw .notAuthentic }
     do {
-      key = try AES.KeyWrap.unwrap(wrapped, using: wrappingKey.key)
+      key = try clearingStack { try AES.KeyWrap.unwrap(wrapped, using: wrappingKey.key) }
     } catch {
       throw .notAuthentic
     }

@@ -26,8 +26,10 @@ public struct OneTimeCode: Sendable {
   /// The code of one step: six digits.
   public func code(step: Int64) -> String {
     let counter = withUnsafeBytes(of: UInt64(max(0, step)).bigEndian) { Array($0) }
-    let code = secret.withUnsafeBytes { bytes in
-      Array(HMAC<Insecure.SHA1>.authenticationCode(for: counter, using: SymmetricKey(data: bytes)))
+    let code = clearingStack {
+      secret.withUnsafeBytes { bytes in
+        Array(HMAC<Insecure.SHA1>.authenticationCode(for: counter, using: SymmetricKey(data: bytes)))
+      }
     }
     let offset = Int(code[code.count - 1] & 15)
     let number = code[offset..<offset + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7fff_ffff

@@ -41,12 +41,14 @@ public struct PasscodeDerivation: Hashable, Sendable {
   /// Derives a key from a passcode.
   public func key(for passcode: SecretBytes) throws(CryptoError) -> SecretKey {
     do {
-      let key = try passcode.withUnsafeBytes { bytes in
-        try KDF.Scrypt.deriveKey(
-          from: bytes, salt: salt, outputByteCount: 32, rounds: 1 << costExponent, blockSize: blockSize,
-          parallelism: parallelism)
+      return try clearingStack(.large) {
+        try passcode.withUnsafeBytes { bytes in
+          SecretKey(
+            try KDF.Scrypt.deriveKey(
+              from: bytes, salt: salt, outputByteCount: 32, rounds: 1 << costExponent, blockSize: blockSize,
+              parallelism: parallelism))
+        }
       }
-      return SecretKey(key)
     } catch {
       throw .invalid("passcode derivation")
     }

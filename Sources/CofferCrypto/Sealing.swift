@@ -15,7 +15,10 @@ public enum Sealing {
   public static func seal(
     _ plaintext: [UInt8], key: SecretKey, authenticating context: [UInt8], after prefix: [UInt8] = []
   ) throws(CryptoError) -> [UInt8] {
-    guard let box = try? AES.GCM.seal(plaintext, using: key.key, nonce: randomNonce(), authenticating: context),
+    let box = clearingStack {
+      try? AES.GCM.seal(plaintext, using: key.key, nonce: randomNonce(), authenticating: context)
+    }
+    guard let box,
       let combined = box.combined
     else { throw .invalid("plaintext") }
     return [UInt8](unsafeUninitializedCapacity: prefix.count + combined.count) { buffer, initialized in
@@ -40,7 +43,9 @@ public enum Sealing {
     _ sealed: UnsafeRawBufferPointer, key: SecretKey, authenticating context: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
     do {
-      var opened = try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key.key, authenticating: context)
+      var opened = try clearingStack {
+        try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key.key, authenticating: context)
+      }
       // What is small the allocator keeps as it is when it is freed.
       defer { opened.withUnsafeMutableBytes { overwrite($0) } }
       return Array(opened)

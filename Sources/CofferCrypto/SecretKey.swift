@@ -56,17 +56,19 @@ public struct KeyDerivation {
   private let expansion: HMAC<SHA256>
 
   public init(from key: SecretKey) {
-    // HMAC-SHA256 under the salt, which is always the same and hashed once.
-    var extraction = Self.extraction
-    key.key.withUnsafeBytes { extraction.update(data: $0) }
-    expansion = HMAC(key: SymmetricKey(data: extraction.finalize()))
+    expansion = clearingStack {
+      // HMAC-SHA256 under the salt, which is always the same and hashed once.
+      var extraction = Self.extraction
+      key.key.withUnsafeBytes { extraction.update(data: $0) }
+      return HMAC(key: SymmetricKey(data: extraction.finalize()))
+    }
   }
 
   /// - Parameters:
   ///   - label: what the derived key is for; unique for each purpose in the product.
   ///   - context: what it is bound to, such as an identifier; any length.
   public func key(_ label: String, context: [UInt8] = []) -> SecretKey {
-    SecretKey(SymmetricKey(data: code(label, context)))
+    clearingStack { SecretKey(SymmetricKey(data: code(label, context))) }
   }
 
   /// As ``SecretKey/commitment``.

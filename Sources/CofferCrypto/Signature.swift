@@ -7,12 +7,14 @@ public struct SigningKey: Sendable, CustomStringConvertible, CustomReflectable {
   private let key: Curve25519.Signing.PrivateKey
 
   /// A new random key.
-  public init() { key = Curve25519.Signing.PrivateKey() }
+  public init() { key = clearingStack(.large) { Curve25519.Signing.PrivateKey() } }
 
   /// A key from its stored seed. Throws `CryptoError.invalid` unless there are 32 bytes.
   public init(seed: SecretBytes) throws(CryptoError) {
     do {
-      key = try seed.withUnsafeBytes { try Curve25519.Signing.PrivateKey(rawRepresentation: $0) }
+      key = try clearingStack(.large) {
+        try seed.withUnsafeBytes { try Curve25519.Signing.PrivateKey(rawRepresentation: $0) }
+      }
     } catch {
       throw .invalid("signing key")
     }
@@ -30,7 +32,7 @@ public struct SigningKey: Sendable, CustomStringConvertible, CustomReflectable {
   /// The 64-byte signature of `message`.
   public func signature(for message: [UInt8]) -> [UInt8] {
     do {
-      return Array(try key.signature(for: message))
+      return try clearingStack(.large) { Array(try key.signature(for: message)) }
     } catch {
       fatalError("Ed25519 signing cannot fail for a valid key")
     }

@@ -12,6 +12,8 @@
 
 /// Overwrites memory in a way that the compiler may not remove.
 void coffer_zero(void *bytes, size_t count);
+// Overwrites that part of the stack which the frames of the functions that the caller has called lay in.
+void coffer_zero_stack(size_t count);
 
 /// renameat2 with RENAME_NOREPLACE on Linux, renamex_np with RENAME_EXCL on Apple systems.
 int coffer_rename_exclusive(int old_directory, const char *old_name, int new_directory, const char *new_name);

@@ -36,7 +36,8 @@ enum BlockChaining {
     for start in stride(from: 0, to: bytes.count, by: callByteCount) {
       let part = UnsafeMutableRawBufferPointer(rebasing: bytes[start..<min(start + callByteCount, bytes.count)])
       // The library refuses sizes only, and these are right.
-      guard var result = try? body(UnsafeRawBufferPointer(part)), result.count == part.count else {
+      let made = clearingStack { try? body(UnsafeRawBufferPointer(part)) }
+      guard var result = made, result.count == part.count else {
         preconditionFailure("CBC refused whole blocks")
       }
       result.withUnsafeMutableBytes { made in

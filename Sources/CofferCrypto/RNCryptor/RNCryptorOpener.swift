@@ -104,7 +104,7 @@ private struct Opening {
     let header = try RNCryptorHeader(start)
     let keys = try secret.keys(for: header)
     key = keys.encryption
-    hash = HMAC(key: keys.authentication.key)
+    hash = clearingStack { HMAC(key: keys.authentication.key) }
     hash.update(data: start)
     iv = header.iv
   }

@@ -25,7 +25,7 @@ public struct RNCryptorSealer: ~Copyable {
     self.header = header.bytes
     key = keys.encryption
     iv = header.iv
-    hash = HMAC(key: keys.authentication.key)
+    hash = clearingStack { HMAC(key: keys.authentication.key) }
     hash.update(data: self.header)
   }
 

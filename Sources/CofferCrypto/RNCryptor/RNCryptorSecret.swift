@@ -100,11 +100,13 @@ extension RNCryptorSecret {
     _ password: SecretBytes, _ count: Int, _ salt: [UInt8]
   ) throws(RNCryptorError) -> SecretKey {
     do {
-      return try password.withUnsafeBytes { bytes in
-        SecretKey(
-          try KDF.Insecure.PBKDF2.deriveKey(
-            from: UnsafeRawBufferPointer(rebasing: bytes[..<count]), salt: salt, using: .insecureSHA1,
-            outputByteCount: SecretKey.byteCount, unsafeUncheckedRounds: 10_000))
+      return try clearingStack(.large) {
+        try password.withUnsafeBytes { bytes in
+          SecretKey(
+            try KDF.Insecure.PBKDF2.deriveKey(
+              from: UnsafeRawBufferPointer(rebasing: bytes[..<count]), salt: salt, using: .insecureSHA1,
+              outputByteCount: SecretKey.byteCount, unsafeUncheckedRounds: 10_000))
+        }
       }
     } catch {
       throw .notAuthentic

@@ -83,7 +83,8 @@ final class FileNode: Sendable {
   /// Under the index's lock, so that `inode` is as it stands there.
   ///
   /// The key and the object of a file that is there wait for whoever first reads or writes, as behind a lock and an
-  /// unlock. Most openings on a mount are of what the kernel has in its memory, and read nothing here.
+  /// unlock. Most openings on a mount are of what the kernel has in its memory, and read nothing here. Whoever opens a file that
+  /// goes on behind a lock brings its key at once, without the index's lock (``bringKeyThatStays()``).
   init(_ inode: Inode, _ cipher: FileCipher?, vault: Vault) throws {
     self.vault = vault
     number = inode.number
@@ -111,8 +112,6 @@ final class FileNode: Sendable {
     overlay = Mutex(
       Overlay(
         byteCount: inode.byteCount, storedByteCount: FileAttributes(inode).storedByteCount, revision: inode.revision))
-    // Whoever has it open goes on behind a lock, which takes away what would open its key.
-    if cipher == nil, inode.protection == .completeUnlessOpen { _ = try presentCipher() }
   }
 
   // MARK: Attributes

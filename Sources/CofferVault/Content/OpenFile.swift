@@ -237,7 +237,9 @@ extension Vault {
       if let blockSizeExponent { node.force(blockSizeExponent) }
       return node
     }
-    return OpenFile(node, in: self, .writing)
+    let file = OpenFile(node, in: self, .writing)
+    try VaultError.catching { try node.bringKeyThatStays() }
+    return file
   }
 
   /// Makes an empty file in a folder and opens it for writing. Throws `invalidName`, `notFound` or `notADirectory` for the
