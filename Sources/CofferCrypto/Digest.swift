@@ -23,7 +23,7 @@ public struct StreamingDigest {
 /// HMAC-SHA256 (RFC 2104).
 public enum MessageAuthentication {
   public static func code(for bytes: [UInt8], key: SecretKey) -> [UInt8] {
-    KeyedHash(key: key).code(for: bytes)
+    clearingStack { KeyedHash(key: key).code(for: bytes) }
   }
 
   /// Compares in constant time.
@@ -33,6 +33,8 @@ public enum MessageAuthentication {
 }
 
 /// HMAC-SHA256 (RFC 2104) under one key, for many messages: the key's own blocks are hashed once.
+///
+/// For keys that stay as long as the process: what a code leaves on the stack is not overwritten.
 public struct KeyedHash: Sendable, CustomStringConvertible, CustomReflectable {
   public static let byteCount = 32
   private let prepared: HMAC<SHA256>

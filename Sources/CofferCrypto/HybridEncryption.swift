@@ -85,9 +85,8 @@ public struct HybridKey: Sendable, CustomStringConvertible, CustomReflectable {
 
   /// The 32 bytes, for storage.
   public var secretBytes: SecretBytes {
-    var raw = key.rawRepresentation
-    defer { raw.withUnsafeMutableBytes { overwrite($0) } }
-    return raw.withUnsafeBytes { SecretBytes(copying: $0) }
+    // Not overwritten afterwards: the library lends its own memory here, and clears it when the key goes.
+    key.rawRepresentation.withUnsafeBytes { SecretBytes(copying: $0) }
   }
 
   public var publicKey: HybridPublicKey {

@@ -96,10 +96,12 @@ public struct RecoveryKey: Sendable, CustomStringConvertible, CustomReflectable 
   }
 
   private static func checksum(_ secret: SecretBytes) -> [UInt8] {
-    var digest = StreamingDigest()
-    digest.update(Array("coffer recovery key".utf8))
-    secret.withUnsafeBytes { digest.update($0) }
-    let bytes = digest.finalize()
+    let bytes = clearingStack {
+      var digest = StreamingDigest()
+      digest.update(Array("coffer recovery key".utf8))
+      secret.withUnsafeBytes { digest.update($0) }
+      return digest.finalize()
+    }
     let bits = UInt32(bytes[0]) << 16 | UInt32(bytes[1]) << 8 | UInt32(bytes[2])
     return (0..<4).map { UInt8(truncatingIfNeeded: bits >> UInt32(19 - 5 * $0)) & 31 }
   }

@@ -72,7 +72,7 @@ public struct KeyDerivation {
   }
 
   /// As ``SecretKey/commitment``.
-  public var commitment: [UInt8] { code("commitment", []).withUnsafeBytes { Array($0) } }
+  public var commitment: [UInt8] { clearingStack { code("commitment", []).withUnsafeBytes { Array($0) } } }
 
   private func code(_ label: String, _ context: [UInt8]) -> HMAC<SHA256>.MAC {
     // The label's length goes first, so that no label and context can be read as another pair.

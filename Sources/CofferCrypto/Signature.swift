@@ -22,9 +22,8 @@ public struct SigningKey: Sendable, CustomStringConvertible, CustomReflectable {
 
   /// The 32-byte seed, for storage.
   public var seed: SecretBytes {
-    var raw = key.rawRepresentation
-    defer { raw.withUnsafeMutableBytes { overwrite($0) } }
-    return raw.withUnsafeBytes { SecretBytes(copying: $0) }
+    // Not overwritten afterwards: the library lends its own memory here, and clears it when the key goes.
+    key.rawRepresentation.withUnsafeBytes { SecretBytes(copying: $0) }
   }
 
   public var verifyingKey: VerifyingKey { VerifyingKey(valid: Array(key.publicKey.rawRepresentation)) }

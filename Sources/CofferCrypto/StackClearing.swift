@@ -1,10 +1,11 @@
 internal import CofferSystem
 
-/// How much of the stack a library's function may use. Twice what `StackTests` saw of the deepest.
+/// How much of the stack a library's function may use, in bytes: half as much again as the deepest was seen to use, with room for
+/// what a build without optimisation adds.
 enum StackUse: Int {
-  /// Ciphers, digests and codes.
+  /// Ciphers, digests and codes: 8 KiB.
   case small = 0x3000
-  /// Curves, and what is built on them; and the first use of anything.
+  /// Curves and what is built on them, and what derives a key from a passcode: 21 KiB.
   case large = 0xA000
 }
 

@@ -25,6 +25,9 @@ import Testing
     for box in [HybridBox(encapsulatedKey: [], ciphertext: []), HybridBox(encapsulatedKey: [1], ciphertext: [2])] {
       #expect(throws: CryptoError.notAuthentic) { try key.open(box, info: [1], authenticating: [2]) }
     }
+    // To have looked at the key changed nothing in it.
+    #expect(try key.open(box, info: [1], authenticating: [2]).commitment == secret.commitment)
+    #expect(key.secretBytes.isEqual(to: key.secretBytes))
     #expect("\(key)" == "<hybrid key>" && Array(Mirror(reflecting: key).children).isEmpty)
   }
 

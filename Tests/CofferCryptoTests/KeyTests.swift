@@ -116,6 +116,9 @@ import Testing
     let signature = key.signature(for: message)
     #expect(key.verifyingKey.isValid(signature, for: message))
     #expect(try SigningKey(seed: key.seed).verifyingKey == key.verifyingKey)
+    // To have looked at the seed changed nothing in it.
+    #expect(try SigningKey(seed: key.seed).verifyingKey == key.verifyingKey)
+    #expect(key.verifyingKey.isValid(key.signature(for: message), for: message))
     #expect(!SigningKey().verifyingKey.isValid(signature, for: message))
     #expect(!key.verifyingKey.isValid(signature, for: message + [0]))
     for index in signature.indices {

@@ -131,7 +131,7 @@ final class FileRegistry: Sendable {
     case .idle:
       didDropPages(node.dropCleanPages(all: true))
       // Its last handle is closed, and it must not be opened again while the vault is locked.
-      if node.vault.keys.areGone, node.protection == .completeUnlessOpen { node.dropKey() }
+      if node.vault.keys.areGone, node.protection == .completeUnlessOpen { dropKey(of: node) }
     case .forgotten: forgetMemory(of: node)
     }
   }
@@ -260,7 +260,12 @@ final class FileRegistry: Sendable {
   }
 
   /// Takes the keys away; returns when no call uses one any more.
-  func dropKeys() { for node in lockedAway { node.dropKey() } }
+  func dropKeys() { for node in lockedAway { dropKey(of: node) } }
+
+  /// Not where somebody has opened it meanwhile, and it goes on behind a lock: who opens uses the node first, and then the key.
+  func dropKey(of node: FileNode) {
+    node.dropKey { node.protection == .completeUnlessOpen && isInUse(node.number) }
+  }
 
   // MARK: Memory
 

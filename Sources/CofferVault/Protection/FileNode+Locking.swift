@@ -42,10 +42,13 @@ extension FileNode {
   }
 
   /// Takes the key away: what waits in memory is sealed first. Returns when no call uses the key any more.
-  func dropKey() {
+  ///
+  /// - Parameter stays: asked when nobody can begin to use the key any more; where it is true, the key stays.
+  func dropKey(unless stays: () -> Bool = { false }) {
     writing.withLock { _ in
       readers.close()
       guard let cipher else { return }
+      guard !stays() else { return readers.open() }
       // What finds no room, or fails, stays in memory without a byte of plaintext.
       try? flushAll()
       putAway(cipher)

@@ -182,6 +182,24 @@ import Testing
     #expect(try file.read(1, at: 0) == [9])
   }
 
+  @Test func `a lock that found nobody at a file leaves its key to who has opened it meanwhile`() throws {
+    let vault = try fixture.create()
+    try vault.protect(.root, as: .completeUnlessOpen)
+    try vault.createFile(at: path).write([1, 2, 3], at: 0)
+    try vault.commit()
+    let file = try vault.open(path, .writing)
+    vault.lock(graceSeconds: 0)
+    let node = try #require(vault.files.node(vault.attributes(at: path).number))
+    vault.files.dropKey(of: node)
+    #expect(try file.read(3, at: 0) == [1, 2, 3])
+    try file.write([4], at: 3)
+    // The control: the key is gone when nobody has it open.
+    try file.close()
+    #expect(throws: VaultError.locked) { try vault.open(path, .reading) }
+    try unlock(vault)
+    #expect(try vault.contents(of: path) == [1, 2, 3, 4])
+  }
+
   @Test func `an import that a lock overtakes leaves nothing, and one of another class goes on`() throws {
     let vault = try fixture.create()
     try vault.makeDirectory(at: VaultPath("open"))

@@ -194,6 +194,14 @@ final class AgentMemoryTests {
       let first = KeyDerivation(from: key).key("blocks", context: UInt64(0).bigEndianBytes)
       secrets["page key \(path)"] = first.secretBytes.withUnsafeBytes { Array($0) }
       secrets["key of the record's content \(path)"] = key.derived("inline").secretBytes.withUnsafeBytes { Array($0) }
+      // What they are derived from, as it is and as HMAC hashes it (RFC 2104).
+      let salt = SecretBytes(count: SecretKey.byteCount) { $0.copyBytes(from: Array("coffer".utf8)) }
+      let extracted = try key.secretBytes.withUnsafeBytes {
+        MessageAuthentication.code(for: Array($0), key: try SecretKey(salt))
+      }
+      secrets["what keys are derived from \(path)"] = extracted
+      secrets["its inner block \(path)"] = extracted.map { $0 ^ 0x36 }
+      secrets["its outer block \(path)"] = extracted.map { $0 ^ 0x5c }
     }
     try vault.close()
     secrets["content"] = Array("what is written in a file".utf8)
