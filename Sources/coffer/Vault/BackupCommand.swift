@@ -46,6 +46,7 @@ struct BackupCommand: ParsableCommand {
       throw Failure.usage("a backup must be outside the vault's folder")
     }
     let place = try files.pathNamed(destination)
+    try requireOutsideMounts(place, files)
     try requireEmpty(place, files)
     let path = destination.hasPrefix("/") ? destination : FileManager.default.currentDirectoryPath + "/" + destination
     let bytes = try options.withContainer { container in
@@ -57,6 +58,15 @@ struct BackupCommand: ParsableCommand {
     }
     if options.json { return try Output.json(Answer(path: path, bytes: bytes)) }
     Output.name("", Array(path.utf8))
+  }
+
+  /// Throws where the folder is in a mount of the vault. What the backup would store there waits for the backup to end: both would
+  /// wait forever.
+  private func requireOutsideMounts(_ path: String, _ files: FileSystem) throws {
+    for mount in Session.present.mounts?.places ?? [] {
+      guard let root = try files.status(of: mount + "/."), try FolderIdentity(root).holds(path) else { continue }
+      throw Failure.usage("a backup must be outside the vault, and \(mount) shows what is in it; choose another folder")
+    }
   }
 
   /// Throws where the folder is not empty, or could not be made in one that is there: a disk that is not mounted must not

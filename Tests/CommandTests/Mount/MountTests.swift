@@ -112,6 +112,19 @@ final class MountTests {
     #expect(try desk.served("cat", "/once-more").output == Desk.passcode + "\n")
   }
 
+  /// It would wait for what waits for it.
+  @Test func `a backup into a mount of its own vault is refused`() throws {
+    try desk.done("mkdir", "/folder")
+    try desk.done("mount", "mnt")
+    try desk.served("mount", "--folder", "/folder", "second")
+    try shell("mkdir mnt/empty && ln -s mnt/folder link")
+    for place in ["mnt/new", "mnt/empty", "mnt/empty/new", "mnt", "second", "second/new", "link/new", desk.path("mnt/new")] {
+      try desk.unserved(64, "a backup must be outside the vault", "backup", place)
+    }
+    #expect(try shell("ls -R mnt") == "mnt:\nempty\nfolder\n\nmnt/empty:\n\nmnt/folder:\n")
+    try desk.served("backup", "copy")
+  }
+
   @Test func `two mounts show the same vault, a folder of it, or nothing that can be changed`() throws {
     try desk.done("mkdir", "/folder")
     try desk.done("mount", "mnt")
