@@ -27,8 +27,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .foreign: "what is mounted there is no vault"
     case .notStored(let isFull):
       (isFull ? "unmounted, but the vault's disk is full: make room there" : "unmounted, but the vault's disk fails")
-        + ". What programs wrote last is not stored yet; the agent has it and goes on trying. coffer agent stop says "
-        + "whether all of it is stored"
+        + ". What programs wrote last is not stored yet; the agent has it and goes on trying, and what it has is lost if "
+        + "it ends before"
     }
   }
 }

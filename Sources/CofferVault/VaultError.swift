@@ -189,7 +189,7 @@ extension VaultError: CustomStringConvertible {
     case .sourceChanged: "the source changed while it was read; nothing was stored"
     case .rncryptor(let error): error.description
     case .cancelled: "interrupted; nothing was left half done"
-    case .full: "the disk is full; nothing was lost"
+    case .full: "the disk is full"
     case .system(let error): error.description
     case .keyStore(let error): error.description
     case .database(let code): "the vault's index failed (SQLite result \(code))"

@@ -84,10 +84,15 @@ final class HeldVault: Sendable {
   func close() -> AgentAnswer {
     link.stop()
     mounts.endAll(forGood: true)
-    return outcome {
+    let answer = outcome {
       try container.close()
       return "the agent has ended"
     }
+    guard case .outcome(let code, let text) = answer, code != 0 else { return answer }
+    return .outcome(
+      code: code,
+      text: "\(text); the agent has ended, and what it could not store is lost. What was synced is there, and what "
+        + "commands had stored")
   }
 
   private func outcome(_ body: () throws -> String) -> AgentAnswer {

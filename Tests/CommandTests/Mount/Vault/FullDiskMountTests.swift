@@ -100,6 +100,18 @@ final class FullDiskMountTests {
     for name in stored { #expect(try desk.done("cat", "/\(name)").bytes == [UInt8](repeating: 120, count: 3000)) }
   }
 
+  @Test func `an agent that ends on a full disk says that something is lost`() throws {
+    try shell("echo text > mnt/text && sync mnt/text")
+    try disk.fill()
+    try shell("for i in $(seq 300); do head -c 3000 /dev/zero | tr '\\0' x > mnt/small-$i || exit 0; done")
+    let stopped = try desk.run("coffer", ["agent", "stop"])
+    #expect(stopped.code == 73, "\(stopped.output)")
+    #expect(stopped.errors.contains("what it could not store is lost"), "\(stopped.errors)")
+    try desk.remove("disk/filler")
+    try desk.done("verify", "--deep")
+    #expect(try desk.done("cat", "/text").output == "text\n")
+  }
+
   @discardableResult
   private func shell(_ line: String) throws -> String {
     let outcome = try desk.shell(line)
