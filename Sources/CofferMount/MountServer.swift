@@ -149,9 +149,10 @@ public final class MountServer: Sendable {
     if let failure = failure.withLock({ $0 }) { throw .notStored(isFull: failure == .full) }
   }
 
-  /// A failure is told to whoever ends the mount.
+  /// A failure is told to whoever ends the mount, unless a later try has stored everything.
   private func commitAll() {
-    do { try view.commitAll() } catch { failure.withLock { [error] in $0 = error } }
+    let outcome = Result { () throws(ViewError) in try view.commitAll() }
+    failure.withLock { if case .failure(let error) = outcome { $0 = error } else { $0 = nil } }
   }
 
   /// Brings what programs wrote into the vault, and lets nothing pass any more.

@@ -89,10 +89,7 @@ final class HeldVault: Sendable {
       return "the agent has ended"
     }
     guard case .outcome(let code, let text) = answer, code != 0 else { return answer }
-    return .outcome(
-      code: code,
-      text: "\(text); the agent has ended, and what it could not store is lost. What was synced is there, and what "
-        + "commands had stored")
+    return .outcome(code: code, text: "\(text); the agent has ended, and what it could not store is lost")
   }
 
   private func outcome(_ body: () throws -> String) -> AgentAnswer {
