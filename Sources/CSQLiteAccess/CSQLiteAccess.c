@@ -17,6 +17,19 @@ void coffer_sqlite_remove_hooks(void *connection) {
   sqlite3_update_hook((sqlite3 *)connection, NULL, NULL);
 }
 
+void coffer_sqlite_copy_log(void *connection, int page_count) {
+  sqlite3_wal_autocheckpoint((sqlite3 *)connection, page_count);
+}
+
+long long coffer_sqlite_log_size(void *connection) {
+  sqlite3_file *log = NULL;
+  sqlite3_int64 size = 0;
+  // In this journal mode the journal is the log.
+  if (sqlite3_file_control((sqlite3 *)connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK) return 0;
+  if (log == NULL || log->pMethods == NULL || log->pMethods->xFileSize(log, &size) != SQLITE_OK) return 0;
+  return size;
+}
+
 int coffer_sqlite_bind_blob(void *statement, int parameter, const void *bytes, int count) {
   return sqlite3_bind_blob((sqlite3_stmt *)statement, parameter, bytes, count, SQLITE_STATIC);
 }
@@ -43,4 +56,8 @@ const void *coffer_sqlite_column_blob(void *statement, int column, int *count) {
   const void *bytes = sqlite3_column_blob((sqlite3_stmt *)statement, column);
   *count = sqlite3_column_bytes((sqlite3_stmt *)statement, column);
   return *count == 0 ? &empty : bytes;
+}
+
+long long coffer_sqlite_column_integer(void *statement, int column) {
+  return sqlite3_column_int64((sqlite3_stmt *)statement, column);
 }

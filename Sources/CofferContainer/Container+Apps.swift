@@ -62,7 +62,7 @@ struct VaultSettings: SealedSettings {
 
   func set(_ name: String, _ value: [UInt8]?) throws {
     try vault.setSetting(name, to: value)
-    try vault.commit()
+    try vault.commitNames()
   }
 
   func names(prefix: String) throws -> [String] { try vault.settingNames(prefix: prefix) }

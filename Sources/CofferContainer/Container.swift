@@ -86,6 +86,15 @@ public final class Container: Sendable {
   /// Makes every change so far durable.
   public func commit() throws { try ContainerError.catching(storeAll) }
 
+  /// Makes names and whole files durable that were stored or changed. What programs have written to files that are open is not
+  /// waited for: where one of those cannot be stored, that is no failure of the caller's.
+  public func commitChanges() throws {
+    try ContainerError.catching {
+      try gate.decisions.settle()
+      try vault.commitNames()
+    }
+  }
+
   /// As ``commit()``, with the vault's own errors.
   func storeAll() throws {
     try gate.decisions.settle()

@@ -14,6 +14,9 @@ public struct FileSystemSpace: Sendable {
   public let availableBlocks: UInt64
   public let files: UInt64
   public let freeFiles: UInt64
+
+  /// Bytes that this process may take: some are the administrator's alone.
+  public var bytesForProcess: UInt64 { (geteuid() == 0 ? freeBlocks : availableBlocks) * blockSize }
 }
 
 extension OwnedDescriptor {

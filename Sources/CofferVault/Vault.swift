@@ -29,6 +29,7 @@ public final class Vault: Sendable {
   let tries = NSLock()
   private let anchor: AnchorKeeper
   private let ballast: Ballast
+  let room: DiskRoom
   private let timer: CommitTimer
   private let commits = CommitQueue()
   private let lock: OwnedDescriptor
@@ -59,6 +60,7 @@ public final class Vault: Sendable {
     objects = try ObjectStore(
       files: folder.files, vaultFolder: folder.descriptor, rowKeys: RowKeys(metadataKey: keys.metadata))
     ballast = Ballast(files: folder.files, vaultFolder: folder.descriptor)
+    room = DiskRoom(folder: folder.descriptor)
     timer = CommitTimer(options.scheduler)
     let found = try keyStore.read(.anchor, of: description.id).flatMap { bytes in
       try? Anchor(decoding: bytes.withUnsafeBytes { Array($0) })
@@ -111,7 +113,7 @@ public final class Vault: Sendable {
 
   /// Deletes the objects of what a commit removed. What fails is tried again after the next commit, and by the next
   /// opening, for its mark stays.
-  private func finish(_ removals: [PendingRemoval]) {
+  func finish(_ removals: [PendingRemoval]) {
     let removals = state.withLock { state -> [PendingRemoval] in
       state.removals += removals
       guard state.holds.isEmpty else { return [] }
@@ -154,9 +156,17 @@ public final class Vault: Sendable {
   /// - Parameter begun: a commit to be brought to its end; else one is begun, if it is needed.
   private func commitIndex(_ begun: CommitUnderWay? = nil) throws {
     let committed: Index.Committed?
+    index.tables.keepsLogShort.store(room.isShort, ordering: .relaxed)
+    var isBallastReleased = false
     do {
       let prepare = { [objects] in try objects.syncFolders() }
-      let makeRoom = { [ballast] in ballast.release() }
+      // Only for what makes room: anything else would use it up, and nothing could be removed any more.
+      let makeRoom = { (commit: CommitUnderWay, isShrinking: Bool) in
+        guard isShrinking || self.givesMore(commit) else { return false }
+        let isReleased = self.ballast.release()
+        isBallastReleased = isBallastReleased || isReleased
+        return isReleased
+      }
       committed =
         if let begun {
           try index.finish(begun, prepare: prepare, makeRoom: makeRoom)
@@ -164,6 +174,7 @@ public final class Vault: Sendable {
           try index.commit(prepare: prepare, makeRoom: makeRoom)
         }
     } catch {
+      if isBallastReleased { ballast.restore() }
       files.commitFailed(error)
       throw error
     }
@@ -173,6 +184,18 @@ public final class Vault: Sendable {
     // At once, before somebody else takes the room that a removal made.
     ballast.restore()
     try anchor.follow(root)
+  }
+
+  /// The objects that go with a commit give back more than its rows take.
+  private func givesMore(_ commit: CommitUnderWay) -> Bool {
+    // Rows are sealed, and lie in pages that are not full.
+    let wanted = UInt64(2 * commit.changes.byteCount)
+    var found: UInt64 = 0
+    for case let object? in commit.removals.lazy.map(\.object) {
+      found += objects.allocatedByteCount(of: object.number)
+      if found >= wanted { return true }
+    }
+    return false
   }
 
   /// Whether the key store says that the vault belongs to somebody beside its owner; nil where the key store's word is
@@ -223,29 +246,57 @@ public final class Vault: Sendable {
   // MARK: Changing
 
   /// Runs one change: all of it or nothing. What it throws was not applied.
-  func change<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
-    let result = try perform(body)
+  ///
+  /// - Parameter addition: nil where it changes what is in place, or takes something away.
+  func change<Result>(
+    adding addition: Addition? = nil, _ body: (IndexSession) throws -> Result
+  ) throws(VaultError) -> Result {
+    let result = try perform(adding: addition, body)
     removeUnlinked()
     return result
   }
 
   /// As `change`, without the removal of what it unlinked.
-  func perform<Result>(_ body: (IndexSession) throws -> Result) throws(VaultError) -> Result {
+  func perform<Result>(
+    adding addition: Addition? = nil, _ body: (IndexSession) throws -> Result
+  ) throws(VaultError) -> Result {
     guard !isReadOnly else { throw .olderThanAnchor }
     return try VaultError.catching {
-      // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
-      // not look like an operation that failed.
-      try makeRoom { $0.isFull ? .first : .none }
-      if changeObservers.isEmpty {
-        let result = try index.perform(body)
-        commitSoon()
-        return result
+      var lacksRoom = false
+      do {
+        if let addition { try requireRoom(for: addition) }
+        // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
+        // not look like an operation that failed.
+        try makeRoom { $0.isFull(isShort: room.isShort) ? .first : .none }
+      } catch {
+        // What adds something is refused when nothing else is wrong with it. What does not goes on: else nothing could be
+        // removed, and a commit would never find room.
+        guard VaultError.wrapping(error) == .full, !index.read(\.isOverfull) else { throw error }
+        lacksRoom = true
       }
-      let (result, changes) = try index.perform { session in (try body(session), session.takeNoted()) }
+      let (result, changes) = try index.perform(lacksRoom: lacksRoom) { session in
+        (try body(session), changeObservers.isEmpty ? [] : session.takeNoted())
+      }
       commitSoon()
-      changeObservers.tell(changes)
+      if !changes.isEmpty { changeObservers.tell(changes) }
       return result
     }
+  }
+
+  /// Throws `full` where something does not fit on the disk beside what waits for its place there.
+  func requireRoom(for addition: Addition) throws {
+    // Far more than any disk has: a source may say that it is as long as it likes.
+    let content = min(addition.byteCount, 1 << 60)
+    guard room.isShort(adding: content + DiskRoom.operationByteCount) else { return }
+    func fits() -> Bool {
+      let waiting = index.read(\.uncommitted)
+      let rows = DiskRoom.reserve + (waiting.operationCount + 1) * DiskRoom.operationByteCount + 2 * waiting.byteCount
+      return room.has(content + files.bufferedByteCount + max(0, rows - index.tables.freeByteCount))
+    }
+    if fits() { return }
+    // What waits takes less once it is in its place, and what is removed gives room back.
+    try commitJoined()
+    guard fits() else { throw VaultError.full }
   }
 
   /// How much an operation needs a commit before it.

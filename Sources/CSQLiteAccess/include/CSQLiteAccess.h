@@ -10,6 +10,12 @@ int coffer_sqlite_defend(void *connection);
 /// `connection` is a `sqlite3 *`.
 void coffer_sqlite_remove_hooks(void *connection);
 
+/// Sets how many pages the write-ahead log has when a commit copies it into the database. `connection` is a `sqlite3 *`.
+void coffer_sqlite_copy_log(void *connection, int page_count);
+
+/// The length of the write-ahead log's file, in bytes; 0 where there is none. `connection` is a `sqlite3 *`.
+long long coffer_sqlite_log_size(void *connection);
+
 // In the following, `statement` is a `sqlite3_stmt *`, parameters count from 1 and columns from 0.
 
 /// Binds a blob without copying it: it must stay until the statement is reset. Returns an SQLite result code.
@@ -21,5 +27,7 @@ int coffer_sqlite_step(void *statement);
 void coffer_sqlite_reset(void *statement);
 /// A column's bytes until the next step or reset; NULL where it is not a blob, or out of memory.
 const void *coffer_sqlite_column_blob(void *statement, int column, int *count);
+/// A column's number.
+long long coffer_sqlite_column_integer(void *statement, int column);
 
 #endif

@@ -74,7 +74,7 @@ final class DecisionLog: Sendable {
         try forgetOldest(&head)
         if needsBlock {
           try store(head)
-          try vault.commit()
+          try vault.commitNames()
         }
         isStored = true
       } catch {}
@@ -120,7 +120,7 @@ final class DecisionLog: Sendable {
         head.first += 1
       }
       try store(head)
-      try vault.commit()
+      try vault.commitNames()
       held = head
     }
   }

@@ -7,35 +7,35 @@ final class Ballast: Sendable {
   static let byteCount = 2 << 20
   private let files: FileSystem
   private let folder: OwnedDescriptor
-  private let isThere = Mutex(false)
+  private let isWhole = Mutex(false)
 
   init(files: FileSystem, vaultFolder: OwnedDescriptor) {
     self.files = files
     folder = vaultFolder
   }
 
-  /// Makes the file where it is missing, or as much of it as the disk has room for.
+  /// Makes the file where it is missing, or as much of it as the disk has room for; the rest the next time.
   func restore() {
-    isThere.withLock { isThere in
-      if isThere { return }
-      if let status = try? files.status(of: VaultFormat.ballast, in: folder),
-        status.kind == .file, status.byteCount == UInt64(Self.byteCount)
-      {
-        isThere = true
-        return
-      }
-      guard let file = try? files.open(VaultFormat.ballast, [.writeOnly, .create, .truncate, .noFollow], in: folder)
+    isWhole.withLock { isWhole in
+      if isWhole { return }
+      guard let file = try? files.open(VaultFormat.ballast, [.writeOnly, .create, .noFollow], in: folder),
+        let status = try? file.status(), status.kind == .file
       else { return }
-      isThere = true
       let zeros = [UInt8](repeating: 0, count: 64 << 10)
-      for _ in 0..<(Self.byteCount / zeros.count) where (try? file.writeAll(zeros)) == nil { return }
+      var count = Int(clamping: status.byteCount)
+      while count < Self.byteCount {
+        let part = min(zeros.count, Self.byteCount - count)
+        guard (try? zeros[..<part].withUnsafeBytes { try file.writeAll($0, at: UInt64(count)) }) != nil else { return }
+        count += part
+      }
+      isWhole = true
     }
   }
 
   /// Gives its room back; `false` where there was none.
   func release() -> Bool {
-    isThere.withLock { isThere in
-      isThere = false
+    isWhole.withLock { isWhole in
+      isWhole = false
       return (try? files.unlink(VaultFormat.ballast, in: folder)) ?? false
     }
   }

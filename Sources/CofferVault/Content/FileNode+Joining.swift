@@ -22,6 +22,8 @@ extension FileNode {
   /// Under `writing`.
   func joinWhileWriting() throws {
     guard !vault.files.isClosed else { throw VaultError.badHandle }
+    // Nothing would remove an object that it gets now.
+    if isGone.load(ordering: .acquiring) { return }
     // Sealed when a lock found no room for its object.
     if sealedPlain != nil, byteCount > UInt64(VaultFormat.inlineLimit) { _ = try presentCipher() }
     if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
@@ -34,7 +36,8 @@ extension FileNode {
     // Writers alone change dirty pages.
     let filled = dirty.filter { !$0.isEmpty }
     let emptied = dirty.filter { $0.isEmpty && $0.hasRow }
-    let joined = try vault.change { session -> UInt64? in
+    // Not what takes files apart: that waits for writers, of which this is one.
+    let joined = try vault.perform { session -> UInt64? in
       // Its last name and its last handle are gone.
       if self.isGone.load(ordering: .acquiring) { return nil }
       try session.store(

@@ -11,6 +11,7 @@ extension FileNode {
 
   /// Writes at `offset`, or at the end where there is none; returns where.
   func write(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws -> UInt64 {
+    try requireRoom(for: source.count, at: offset)
     let start = try writing.withLock { _ -> UInt64 in
       try requireWritable()
       let start = offset ?? byteCount
@@ -32,6 +33,18 @@ extension FileNode {
     tellChange()
     try vault.files.relieve(self)
     return start
+  }
+
+  /// Throws `full` where what is about to be written does not fit. The object's free slots are its own already, and what goes
+  /// into the file's record is a row.
+  private func requireRoom(for byteCount: Int, at offset: UInt64?) throws {
+    guard byteCount > 0, vault.room.isShort(adding: byteCount) else { return }
+    let added = state.withLock { _ -> Int in
+      if let object { return byteCount - Int(clamping: slots.freeCount << object.exponent) }
+      let end = (offset ?? self.byteCount).addingReportingOverflow(UInt64(byteCount)).partialValue
+      return max(self.byteCount, end) <= UInt64(VaultFormat.inlineLimit) ? 0 : byteCount
+    }
+    if added >= 0 { try vault.requireRoom(for: .content(added)) }
   }
 
   /// Whether content without an object may grow so far. A gap of more than a block's size shall be a hole.

@@ -17,13 +17,25 @@ final class FileRegistry: Sendable {
     var entries: [InodeNumber: Entry] = [:]
     /// Files that joined, by the generation of the commit that will hold the last join.
     var joined: [InodeNumber: UInt64] = [:]
-    /// Files whose rows are to be removed.
-    var removals: [InodeNumber] = []
+    var removals: [Removal] = []
     var isRemoving = false
 
     mutating func forget(_ node: FileNode) {
       if entries[node.number]?.node === node { entries[node.number] = nil }
     }
+
+    /// Its rows go, and nobody uses it any more: whoever is about to join it finds that.
+    mutating func removeGone(_ node: FileNode) {
+      forget(node)
+      node.isGone.store(true, ordering: .releasing)
+      if node.hasChanges.load(ordering: .acquiring) { removals.append(.unjoinedObjects(node)) }
+    }
+  }
+
+  /// What is to be taken apart of a file that is gone.
+  enum Removal {
+    case rows(InodeNumber)
+    case unjoinedObjects(FileNode)
   }
 
   /// By reference, for its numbers change several times between an opening and a closing. Touched under `state` alone.
@@ -77,6 +89,14 @@ final class FileRegistry: Sendable {
 
   func isInUse(_ inode: InodeNumber) -> Bool { state.withLock { ($0.entries[inode]?.users ?? 0) > 0 } }
 
+  /// The file has no name, and only one user.
+  func goesWithItsUser(_ node: FileNode) -> Bool {
+    state.withLock { state in
+      guard let entry = state.entries[node.number], entry.node === node else { return false }
+      return entry.isUnlinked && entry.users == 1
+    }
+  }
+
   func node(_ inode: InodeNumber) -> FileNode? { state.withLock { $0.entries[inode]?.node } }
 
   /// Ends one use; with the last, removes what has no name, or gives the file's free space back.
@@ -87,16 +107,14 @@ final class FileRegistry: Sendable {
       entry.users -= 1
       guard entry.users == 0 else { return .no }
       if !entry.isUnlinked { return .named }
-      state.forget(node)
-      node.isGone.store(true, ordering: .releasing)
-      state.removals.append(node.number)
+      state.removeGone(node)
+      state.removals.append(.rows(node.number))
       return .unlinked
     }
     guard !isClosed else { return }
     switch last {
     case .no: break
     case .unlinked:
-      vault.releaseObjects(of: node)
       forgetMemory(of: node)
       vault.removeUnlinked()
     case .named: settle(node)
@@ -146,15 +164,13 @@ final class FileRegistry: Sendable {
   /// The last name of `inode` is gone. Called when the operation is applied; the file's users may be gone too by now.
   func didUnlink(_ inode: InodeNumber, isRemoved: Bool) {
     let forgotten = state.withLock { state -> FileNode? in
-      defer { if state.entries[inode] == nil, !isRemoved { state.removals.append(inode) } }
+      defer { if state.entries[inode] == nil, !isRemoved { state.removals.append(.rows(inode)) } }
       guard let entry = state.entries[inode] else { return nil }
       if entry.users > 0 {
         entry.isUnlinked = true
         return nil
       }
-      // Somebody may be about to join it.
-      entry.node.isGone.store(true, ordering: .releasing)
-      state.forget(entry.node)
+      state.removeGone(entry.node)
       return entry.node
     }
     if let forgotten { forgetMemory(of: forgotten) }
@@ -185,8 +201,8 @@ final class FileRegistry: Sendable {
     }
   }
 
-  /// The next file to remove; one thread at a time takes them.
-  func beginRemoval() -> InodeNumber? {
+  /// The next removal; one thread at a time takes them.
+  func beginRemoval() -> Removal? {
     state.withLock { state in
       guard !state.isRemoving, !state.removals.isEmpty else { return nil }
       state.isRemoving = true
@@ -269,6 +285,9 @@ final class FileRegistry: Sendable {
 
   // MARK: Memory
 
+  /// Bytes that wait in memory for a place in an object, of all files.
+  var bufferedByteCount: Int { max(0, buffered.load(ordering: .relaxed)) }
+
   func didBuffer(_ difference: Int) { buffered.wrappingAdd(difference, ordering: .relaxed) }
 
   /// Pages that are loaded before the next look at whether there are too many: a look goes through all of them.
@@ -322,6 +341,8 @@ extension FileNode {
 
   /// Under `writing`: nothing but what fits into a record stays in memory.
   func flushAll() throws {
+    // Nothing would remove an object that it gets now.
+    if isGone.load(ordering: .acquiring) { return }
     if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
     try flush()
   }

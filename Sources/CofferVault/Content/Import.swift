@@ -28,8 +28,11 @@ extension Vault {
   ) throws(VaultError) -> FileAttributes {
     guard path.lastName != nil else { throw .isADirectory }
     return try VaultError.catching {
-      let (number, protection) = try self.change { session in
+      let byteCount = Int(clamping: source.byteCount ?? 0)
+      let addition = byteCount > VaultFormat.inlineLimit ? Addition.content(byteCount) : .rows
+      let (number, protection) = try self.change(adding: addition) { session in
         let parent = try self.checkTarget(path, replacing: replacing, session)
+        try session.requireRoom()
         return (session.newInodeNumber(), self.newClass(in: parent))
       }
       let isKept = isDeposit && protection == .complete && isLocked
@@ -50,7 +53,7 @@ extension Vault {
     if let expected = source.byteCount, expected != UInt64(start.count) { throw VaultError.sourceChanged }
     let sealed = try key.held.use { try $0.sealInline(start.bytes) }
     control.progress(start.count)
-    return try change { session in
+    return try change(adding: .rows) { session in
       try self.link(
         key, source, byteCount: UInt64(start.count), content: .inline(sealed), path, replacing: replacing,
         session)
@@ -67,7 +70,7 @@ extension Vault {
       let writer = ObjectWriter(
         vault: self, inode: key.number, object: object, file: try objects.create(object.number), cipher: key.held)
       let byteCount = try writer.write(source, start: start, control: control)
-      return try change { session in
+      return try change(adding: .rows) { session in
         try writer.storeRemainingPages(session)
         try session.removePending(key.number)
         let slots = SlotUse(reach: object.blockCount(of: byteCount), used: object.blockCount(of: byteCount))

@@ -75,6 +75,13 @@ final class ObjectStore: Sendable {
     }
   }
 
+  /// What an object takes on the disk, in bytes; 0 where it is not there.
+  func allocatedByteCount(of number: UInt64) -> UInt64 {
+    let place = rowKeys.objectPlace(number)
+    guard let folder = try? folder(place.folder) else { return 0 }
+    return (try? files.status(of: place.name, in: folder))?.allocatedByteCount ?? 0
+  }
+
   func remove(_ number: UInt64) throws {
     if let error = remove([number]).first?.value { throw error }
   }

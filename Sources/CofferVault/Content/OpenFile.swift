@@ -154,7 +154,8 @@ public final class OpenFile: Sendable {
     if wasClosed { return }
     defer { end() }
     guard access == .writing else { return }
-    if vault.files.isClosed { return try report() }
+    // Nobody will read what has no name and no other user.
+    if vault.files.isClosed || vault.files.goesWithItsUser(node) { return try report() }
     // Remembered by the node, and reported below.
     let result = Result { () throws(VaultError) in try VaultError.catching { try node.join() } }
     try report()
@@ -224,7 +225,7 @@ extension Vault {
     at path: VaultPath, permissions: UInt16 = 0o600, exclusive: Bool = false, blockSizeExponent: UInt8? = nil
   ) throws(VaultError) -> OpenFile {
     precondition(blockSizeExponent.map { VaultFormat.blockSizeExponents.contains($0) } ?? true)
-    let node = try change { session in
+    let node = try change(adding: .rows) { session in
       let (parent, name) = try session.place(of: path)
       if let existing = try session.entry(name, in: parent.number) {
         if exclusive { throw VaultError.exists }
@@ -247,7 +248,7 @@ extension Vault {
   public func createFile(
     _ name: [UInt8], in folder: InodeNumber, _ node: NewNode
   ) throws(VaultError) -> (attributes: FileAttributes, file: OpenFile) {
-    let (attributes, node) = try change { session in
+    let (attributes, node) = try change(adding: .rows) { session in
       let name = try VaultPath.checked(name)
       let parent = try session.folder(folder)
       let (inode, cipher) = try self.newFile(node, in: parent, session)
@@ -266,8 +267,9 @@ extension Vault {
   public func createFile(
     withoutNameIn folder: InodeNumber, _ node: NewNode
   ) throws(VaultError) -> (attributes: FileAttributes, file: OpenFile) {
-    let (attributes, node) = try change { session in
+    let (attributes, node) = try change(adding: .rows) { session in
       let (named, cipher) = try self.newFile(node, in: session.folder(folder), session)
+      try session.requireRoom()
       var inode = named
       inode.linkCount = 0
       try session.store(inode)

@@ -68,10 +68,13 @@ extension Vault {
   private static let pagesRemovedAtOnce = 16
 
   /// Removes what waits for its removal, in operations of bounded size. Where one fails, the mark in the index stays and
-  /// the next opening goes on.
+  /// the next opening goes on. The caller holds no file's lock.
   func removeUnlinked() {
-    while let number = files.beginRemoval() {
-      try? remove(number)
+    while let removal = files.beginRemoval() {
+      switch removal {
+      case .rows(let number): try? remove(number)
+      case .unjoinedObjects(let node): finish(node.unjoinedObjects.map { PendingRemoval(object: $0) })
+      }
       files.endRemoval()
     }
   }
@@ -90,13 +93,6 @@ extension Vault {
         return nil
       }
     }
-  }
-
-  /// Objects that a file without a name took and no join told of.
-  func releaseObjects(of node: FileNode) {
-    let removals = node.unjoinedObjects.map { PendingRemoval(object: $0) }
-    if removals.isEmpty { return }
-    _ = try? perform { session in for removal in removals { session.removeObjectAfterCommit(removal) } }
   }
 
   /// What a crash left: marked removals, and objects that no commit knows.
@@ -121,10 +117,10 @@ extension PendingRemoval {
 }
 
 extension FileNode {
-  /// Under no lock: the file has no user any more.
+  /// Objects of a file that is gone which no join told of: no commit refers to them, so that they need not wait for one.
   fileprivate var unjoinedObjects: [ObjectReference] {
     writing.withLock { _ in
-      (objectIsMarked ? [object?.reference].compactMap(\.self) : []) + retired.map(\.reference)
+      (objectIsMarked ? [object?.reference].compactMap(\.self) : []) + retired.filter(\.isMarked).map(\.reference)
     }
   }
 }

@@ -26,6 +26,8 @@ struct SlotAllocator {
   var use: SlotUse { SlotUse(reach: reach, used: used) }
   /// Slots below the reach that are neither used nor known here.
   var hasUnknown: Bool { used < reach }
+  /// Slots below the reach that can be written.
+  var freeCount: UInt64 { free.ranges.reduce(0) { $0 + UInt64($1.count) } }
   var isWaiting: Bool { !waiting.isEmpty || !unjoined.isEmpty }
   var needsCommit: Bool { waiting.reduce(0) { $0 + $1.slots.ranges.count } > Self.waitingLimit }
 

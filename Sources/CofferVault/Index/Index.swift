@@ -56,8 +56,10 @@ final class Index: Sendable {
   }
 
   /// Runs one operation: all of its changes stay, or none. `body` begins anew where it needs what must be read first.
-  func perform<Result>(_ body: (IndexSession) throws -> Result) throws -> Result {
-    try read { session in try session.operation { try body(session) } }
+  ///
+  /// - Parameter lacksRoom: the operation must not add anything; see ``IndexSession/requireRoom()``.
+  func perform<Result>(lacksRoom: Bool = false, _ body: (IndexSession) throws -> Result) throws -> Result {
+    try read { session in try session.operation(lacksRoom: lacksRoom) { try body(session) } }
   }
 
   /// Reads what is stored and what changed since. `body` begins anew where it needs what must be read first.
@@ -152,7 +154,9 @@ final class Index: Sendable {
   /// finds nothing left to do: so commits at the same time become one.
   ///
   /// - Parameters: as those of ``finish(_:prepare:makeRoom:)``.
-  func commit(prepare: () throws -> Void, makeRoom: () -> Bool = { false }) throws -> Committed? {
+  func commit(
+    prepare: () throws -> Void, makeRoom: (CommitUnderWay, _ isShrinking: Bool) -> Bool = { _, _ in false }
+  ) throws -> Committed? {
     var wanted: UInt64?
     while true {
       let step = try read { session -> (commit: CommitUnderWay, isBegun: Bool)? in
@@ -183,9 +187,11 @@ final class Index: Sendable {
   /// of the index's nobody can know what is stored, and the vault must be opened again.
   /// - Parameters:
   ///   - prepare: makes durable what the rows refer to. It runs after the operations whose changes are committed.
-  ///   - makeRoom: called where the disk is full and the commit makes room itself: gives it what was kept for it, or says
-  ///     that nothing was. The commit is tried again before anybody else can begin one.
-  func finish(_ commit: CommitUnderWay, prepare: () throws -> Void, makeRoom: () -> Bool) throws -> Committed {
+  ///   - makeRoom: called where the disk is full, with whether the rows take no more room than before: gives the commit what
+  ///     was kept for it, or says that it gets nothing. The commit is tried again before anybody else can begin one.
+  func finish(
+    _ commit: CommitUnderWay, prepare: () throws -> Void, makeRoom: (CommitUnderWay, _ isShrinking: Bool) -> Bool
+  ) throws -> Committed {
     let changes = commit.changes.sorted
     var isPrepared = false
     func attempt() throws -> CommittedRoot {
@@ -197,18 +203,26 @@ final class Index: Sendable {
       session.store(preparation, commit)
       return try read { try $0.takeOver(commit, preparation) }
     }
+    /// Whether there may be room now that was not there for the last attempt.
+    func hasMadeRoom(after error: any Error, isFirst: Bool) -> Bool {
+      guard VaultError.wrapping(error) == .full else { return false }
+      if isFirst, isPrepared {
+        // The log may be what takes it.
+        tables.using { tables.cutLog() }
+        return true
+      }
+      // Where a look at what is stored fails, the disk is still what has failed the commit, and the changes stay.
+      guard let isShrinking = try? read({ try $0.isShrinking(commit) }) else { return false }
+      return makeRoom(commit, isShrinking)
+    }
     do {
       do {
         return (try attempt(), commit.removals)
-      } catch {
-        // Only for what makes room: anything else would use it up, and nothing could be removed any more.
-        // Where a look at what is stored fails, the disk is still what has failed the commit, and the changes stay.
-        guard VaultError.wrapping(error) == .full, (try? read({ try $0.isShrinking(commit) })) == true, makeRoom()
-        else {
-          throw error
-        }
+      } catch  where hasMadeRoom(after: error, isFirst: true) {}
+      do {
         return (try attempt(), commit.removals)
-      }
+      } catch  where hasMadeRoom(after: error, isFirst: false) {}
+      return (try attempt(), commit.removals)
     } catch {
       read { $0.fail(commit, isFinal: isPrepared && VaultError.wrapping(error) != .full) }
       throw error

@@ -9,7 +9,7 @@ enum IndexDatabase {
   private static let applicationID = 0x436f_6666
 
   /// Measured with rows of 300 to 2,700 bytes: 4 KiB pages waste half a page on the larger ones.
-  private static let pageSize = 8192
+  static let pageSize = 8192
 
   /// `record` has row ids and an index, because values of a kilobyte in a clustered table overflow onto pages of their
   /// own; `entry` is clustered, because a folder is read in one run.

@@ -39,12 +39,24 @@ final class IndexSession {
   private var operationEffects: [() -> Void] = []
   /// What the running operation changed that others may remember.
   private var noted: [TreeChange] = []
+  /// The running operation must not add anything.
+  private var lacksRoom = false
   private var hasFailed = false
   /// Operations since the last commit began.
   private(set) var operationCount = 0
 
   /// Operations, rows and bytes that gather before a commit is made in any case: bounds memory, and what a crash undoes.
-  private static let limits = (operations: 4096, rows: 8192, bytes: 1 << 20)
+  private static let limits = Limits(operations: 4096, rows: 8192, bytes: 1 << 20)
+  /// Where little room is left on the disk: so many change at most about a MiB of the index's pages.
+  private static let limitsOfShortage = Limits(operations: 16, rows: 256, bytes: 256 << 10)
+  /// Where the disk has no room for a commit: what is removed may yet make some.
+  private static let limitsOfFullDisk = Limits(operations: 16_384, rows: 32_768, bytes: 4 << 20)
+
+  private struct Limits {
+    let operations: Int
+    let rows: Int
+    let bytes: Int
+  }
 
   init(stored: StoredRows, keys: UnlockedKeys) {
     self.stored = stored
@@ -76,9 +88,20 @@ final class IndexSession {
   }
 
   /// So much has gathered that the next operation should wait until a commit has begun.
-  var isFull: Bool {
-    operationCount >= Self.limits.operations || buffer.rows.count >= Self.limits.rows
-      || buffer.byteCount >= Self.limits.bytes
+  ///
+  /// - Parameter isShort: little room is left on the disk.
+  func isFull(isShort: Bool) -> Bool { reaches(isShort ? Self.limitsOfShortage : Self.limits) }
+
+  /// So much has gathered that nothing more can wait for room on the disk.
+  var isOverfull: Bool { reaches(Self.limitsOfFullDisk) }
+
+  private func reaches(_ limits: Limits) -> Bool {
+    operationCount >= limits.operations || buffer.rows.count >= limits.rows || buffer.byteCount >= limits.bytes
+  }
+
+  /// Operations that no commit has stored yet, and about how many bytes their rows take.
+  var uncommitted: (operationCount: Int, byteCount: Int) {
+    (operationCount + (underWay?.operationCount ?? 0), buffer.byteCount + (underWay?.changes.byteCount ?? 0))
   }
 
   /// The object of `removal` shall go once the running operation is committed; nothing happens where it is not.
@@ -101,9 +124,15 @@ final class IndexSession {
     guard !hasFailed else { throw VaultError.needsReopening }
   }
 
+  /// Throws `full` where there is no room for what the running operation adds: a name, or an attribute.
+  func requireRoom() throws {
+    if lacksRoom { throw VaultError.full }
+  }
+
   /// Runs one operation: all of its changes stay, or none.
-  func operation<Result>(_ body: () throws -> Result) throws -> Result {
+  func operation<Result>(lacksRoom: Bool = false, _ body: () throws -> Result) throws -> Result {
     try requireUsable()
+    self.lacksRoom = lacksRoom
     let rootBefore = root
     journal.removeAll(keepingCapacity: true)
     operationRemovals = []

@@ -3,6 +3,7 @@ internal import CofferKeys
 internal import CofferSystem
 internal import Foundation
 internal import GRDB
+internal import Synchronization
 
 /// SQLite's side of the index: the only place that reads and writes rows, and holds what it reads against what is expected.
 ///
@@ -11,6 +12,11 @@ internal import GRDB
 final class IndexTables {
   private let connection = NSLock()
   private let statements: IndexStatements
+  /// Little room is left on the disk: the log shall take as little as it can. For the next commit.
+  let keepsLogShort = Atomic(false)
+  private var logIsShort = false
+  private let freePages = Atomic(0)
+  private let logPages = Atomic(0)
   let hasher: RowHasher
   let sealer: RecordSealer
 
@@ -153,6 +159,7 @@ final class IndexTables {
 
   /// Stores a commit in one transaction. Where it throws, SQLite holds the last one.
   func write(_ commit: SealedCommit) throws {
+    adjustLog()
     try statements.begin.run()
     do {
       if let (index, salt) = commit.newSalt {
@@ -164,11 +171,38 @@ final class IndexTables {
       }
       try commit.sealedRoot.withUnsafeBytes { try statements.storeRoot.run(.bytes($0)) }
       try statements.commit.run()
+      noteFreePages()
     } catch {
       // SQLite ends the transaction by itself on some errors (a full disk among them); then there is nothing to undo.
       try? statements.rollback.run()
       throw error
     }
+  }
+
+  /// Bytes that rows can take without more room on the disk: in the index, and in its log on the way there. What they were after
+  /// the last commit where little room is left, and none elsewhere.
+  var freeByteCount: Int {
+    min(freePages.load(ordering: .relaxed), logPages.load(ordering: .relaxed)) * IndexDatabase.pageSize
+  }
+
+  /// Gives the room of the log back, as far as the index has room for what it holds. Where it has none, the log stays.
+  func cutLog() { _ = try? statements.cutLog.first { _ in } }
+
+  /// Pages that the log has when it is copied into the index: SQLite's number, and a MiB where little room is left.
+  private static let logLength = (usual: Int32(1000), short: Int32(128))
+
+  private func adjustLog() {
+    let isShort = keepsLogShort.load(ordering: .relaxed)
+    guard isShort != logIsShort else { return }
+    logIsShort = isShort
+    statements.copyLog(at: isShort ? Self.logLength.short : Self.logLength.usual)
+    if isShort { cutLog() }
+  }
+
+  private func noteFreePages() {
+    let isAsked = logIsShort
+    freePages.store(isAsked ? (try? statements.freePageCount()) ?? 0 : 0, ordering: .relaxed)
+    logPages.store(isAsked ? statements.logByteCount / IndexDatabase.pageSize : 0, ordering: .relaxed)
   }
 
   private func write(_ change: SealedChange) throws {

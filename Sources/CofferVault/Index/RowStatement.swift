@@ -57,6 +57,8 @@ final class RowStatement {
   struct Columns {
     fileprivate let handle: UnsafeMutableRawPointer
 
+    func integer(_ column: Int) -> Int64 { coffer_sqlite_column_integer(handle, CInt(column)) }
+
     /// A column's bytes, until the next row. Throws where somebody stored something else than a blob.
     subscript(column: Int) -> UnsafeRawBufferPointer {
       get throws {
@@ -137,10 +139,16 @@ struct IndexStatements {
   let begin: RowStatement
   let commit: RowStatement
   let rollback: RowStatement
+  /// Copies the log into the index, and gives its room back.
+  let cutLog: RowStatement
+  private let freePages: RowStatement
+  /// Valid until ``close()``.
+  private let connection: UnsafeMutableRawPointer
 
   init(_ db: Database) throws {
     guard let connection = db.sqliteConnection else { throw VaultError.damaged(what: "the index") }
-    coffer_sqlite_remove_hooks(UnsafeMutableRawPointer(connection))
+    self.connection = UnsafeMutableRawPointer(connection)
+    coffer_sqlite_remove_hooks(self.connection)
     entry = try .entry(db)
     record = try .record(db)
     bucket = try RowStatement(db, "SELECT value FROM bucket WHERE id = ?")
@@ -156,6 +164,8 @@ struct IndexStatements {
     begin = try RowStatement(db, "BEGIN IMMEDIATE")
     commit = try RowStatement(db, "COMMIT")
     rollback = try RowStatement(db, "ROLLBACK")
+    freePages = try RowStatement(db, "PRAGMA freelist_count")
+    cutLog = try RowStatement(db, "PRAGMA wal_checkpoint(TRUNCATE)")
   }
 
   func close() {
@@ -164,10 +174,17 @@ struct IndexStatements {
         statement.close()
       }
     }
-    for statement in [bucket, storeBucket, root, storeRoot, salt, storeSalt, begin, commit, rollback] {
-      statement.close()
-    }
+    let others = [bucket, storeBucket, root, storeRoot, salt, storeSalt, begin, commit, rollback, cutLog, freePages]
+    for statement in others { statement.close() }
   }
+
+  /// Sets how many pages the log has when a commit copies it into the index.
+  func copyLog(at pageCount: Int32) { coffer_sqlite_copy_log(connection, pageCount) }
+
+  /// Pages of the index that hold nothing.
+  func freePageCount() throws -> Int { try freePages.first { Int(clamping: $0.integer(0)) } ?? 0 }
+  /// The length of the log's file.
+  var logByteCount: Int { Int(clamping: coffer_sqlite_log_size(connection)) }
 
   subscript(table: RecordTable) -> TableStatements { table == .entry ? entry : record }
 }

@@ -42,7 +42,7 @@ extension Vault {
   public func makeSymbolicLink(
     at path: VaultPath, to target: [UInt8], replacing: Bool = false
   ) throws(VaultError) -> FileAttributes {
-    try change { session in
+    try change(adding: .rows) { session in
       let (parent, name) = try session.place(of: path)
       let inode = try newLink(to: target, NewNode(permissions: 0o777), in: parent, session)
       try insert(inode, as: name, in: parent.number, replacing: replacing, session)
@@ -55,7 +55,7 @@ extension Vault {
     throws(VaultError)
   {
     let node = NewNode(permissions: permissions)
-    try change { session in
+    try change(adding: .rows) { session in
       if withParents {
         for depth in path.names.indices.dropLast() {
           try makeDirectory(at: path.prefix(depth + 1), node, allowExisting: true, session)
@@ -85,7 +85,7 @@ extension Vault {
   private func make(
     _ name: [UInt8], in folder: InodeNumber, _ inode: (IndexSession, Inode) throws -> Inode
   ) throws(VaultError) -> FileAttributes {
-    try change { session in
+    try change(adding: .rows) { session in
       let name = try VaultPath.checked(name)
       let parent = try session.folder(folder)
       let made = try inode(session, parent)
@@ -132,9 +132,10 @@ extension Vault {
     _ inode: Inode, as name: [UInt8], in parent: InodeNumber, replacing: Bool = false, _ session: IndexSession
   ) throws {
     let present = try session.entry(name, in: parent)
+    if present != nil, !replacing { throw VaultError.exists }
+    if present?.kind == .directory { throw VaultError.isADirectory }
+    try session.requireRoom()
     if let present {
-      guard replacing else { throw VaultError.exists }
-      guard present.kind != .directory else { throw VaultError.isADirectory }
       try dropName(of: session.inode(present.inode), at: inode.changed, session)
     }
     try session.store(inode)

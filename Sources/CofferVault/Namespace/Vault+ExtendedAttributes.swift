@@ -29,7 +29,7 @@ extension Vault {
   public func setExtendedAttribute(
     _ name: [UInt8], of number: InodeNumber, to value: [UInt8], mode: AttributeMode = .createOrReplace
   ) throws(VaultError) {
-    try change { session in
+    try change(adding: .rows) { session in
       try Self.check(name)
       guard value.count <= VaultFormat.attributeValueLimit else { throw VaultError.attributeTooLarge }
       var inode = try session.node(number)
@@ -44,6 +44,7 @@ extension Vault {
         found.append(ExtendedAttribute(name: name, value: value))
         inode.attributeCount += 1
       }
+      try session.requireRoom()
       try session.store(found, at: key, of: number)
       inode.changed = time.now()
       try session.store(inode)

@@ -13,7 +13,7 @@ extension Vault {
     // Under no other lock: whoever closes it meanwhile leaves the removal to this use.
     let nameless = files.retainNameless(number)
     defer { if let nameless { files.release(nameless, in: self) } }
-    return try change { session in
+    return try change(adding: .rows) { session in
       let name = try VaultPath.checked(name)
       let inode = try session.node(number)
       // Another thread may have been first.
@@ -29,7 +29,7 @@ extension Vault {
   /// Gives the file at `path` one more name. A symbolic link gets it itself.
   @discardableResult
   public func link(_ path: VaultPath, to new: VaultPath) throws(VaultError) -> FileAttributes {
-    try change { session in
+    try change(adding: .rows) { session in
       let inode = try session.resolve(path)
       guard let name = new.lastName else { throw VaultError.exists }
       return try link(inode, as: name, in: session.resolveFolder(new.parent).number, session)
@@ -44,6 +44,7 @@ extension Vault {
     // Its last name is gone: it stays only for those who have it open.
     guard inode.linkCount > 0 || isFirst else { throw VaultError.notFound }
     guard inode.linkCount < VaultFormat.linkLimit else { throw VaultError.tooManyLinks }
+    try session.requireRoom()
     var inode = inode
     inode.linkCount += 1
     inode.changed = time.now()

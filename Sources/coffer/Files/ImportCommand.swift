@@ -44,7 +44,7 @@ struct ImportCommand: ParsableCommand {
       let attributes = try container.importRNCryptor(
         stream, secret: secret, permissions: status?.permissions ?? 0o600, modified: isFile ? status?.modified : nil,
         to: path, replacing: true, control: transfer.control)
-      try container.commit()
+      try container.commitChanges()
       return (path, attributes)
     }
     if options.json { try Output.json(Result(path: path.text, size: attributes.byteCount)) }

@@ -67,7 +67,7 @@ struct PutCommand: ParsableCommand {
         }
         tree.tally.add(from: source, to: target.bytes)
       }
-      try container.commit()
+      try container.commitChanges()
       return tree.tally
     }
     if options.json { try Output.json(tally.answer) }

@@ -140,7 +140,7 @@ struct GlobalOptions: ParsableArguments {
   /// Makes what was done durable, and ends the use of the vault, which the agent keeps open.
   func giveBack(_ container: Container) throws {
     guard Session.present.container != nil else { return try container.close() }
-    if !container.isReadOnly { try container.commit() }
+    if !container.isReadOnly { try container.commitChanges() }
   }
 }
 

@@ -1,0 +1,200 @@
+import CofferFiles
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CofferVault
+
+/// A disk that fills up: what does not fit is refused at once, what is there stays whole, and what is removed gives its room back.
+@Suite struct DiskRoomTests {
+  /// Writes to files fail for want of room while it is told so.
+  private final class NoRoom: FaultPlan {
+    private let isFull = Atomic(false)
+    func set(_ isFull: Bool) { self.isFull.store(isFull, ordering: .relaxed) }
+
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      if call == .write, isFull.load(ordering: .relaxed) { throw SystemError(code: ENOSPC, call: "write") }
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `the object of a file that could not join goes with the file's last name`(isOpen: Bool) throws {
+    let fixture = try VaultFixture()
+    let disk = NoRoom()
+    let vault = try fixture.create(files: FileSystem(faults: disk))
+    let file = try vault.createFile(at: VaultPath("file"))
+    try file.write([UInt8](repeating: 7, count: 700_000), at: 0)
+    #expect(try TamperTests.objects(fixture.vaultPath).count == 1)
+    disk.set(true)
+    if isOpen {
+      try vault.remove(VaultPath("file"))
+      try file.close()
+    } else {
+      #expect(throws: VaultError.full) { try file.close() }
+      try vault.remove(VaultPath("file"))
+    }
+    // Without a commit, for which there may be no room.
+    #expect(try TamperTests.objects(fixture.vaultPath).isEmpty)
+    disk.set(false)
+    try vault.commit()
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    #expect(try crashed.verify(isDeep: true).isClean)
+    try crashed.close()
+    try vault.close()
+  }
+
+  // MARK: A disk that is full indeed
+
+  /// A vault on a small disk, and what should be in it.
+  private final class SmallDisk {
+    let fixture: VaultFixture
+    let disk: MountedDisk
+    var vault: Vault
+    var files: [String: [UInt8]] = [:]
+    var folders: Set<String> = []
+    var refusalCount = 0
+    var generator: SeededGenerator
+
+    init(mebibytes: Int, seed: UInt64) throws {
+      fixture = try VaultFixture()
+      disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: mebibytes)
+      generator = SeededGenerator(seed: seed)
+      vault = try Vault.create(
+        at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),
+        derivation: VaultFixture.derivation(), options: TestVault.options)
+    }
+
+    func number(below count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
+
+    /// Runs what may find no room; whether there was some.
+    func found(_ body: () throws -> Void) throws -> Bool {
+      do {
+        try body()
+        return true
+      } catch VaultError.full {
+        refusalCount += 1
+        return false
+      }
+    }
+
+    func step() throws {
+      let name = "\(number(below: 80))"
+      let path = try VaultPath(name)
+      switch number(below: 20) {
+      case 0..<5:
+        let bytes = generator.bytes([100, 5000, 60_000, 700_000, 2_000_000][number(below: 5)])
+        if try found({ try vault.importFile(fixture.source(bytes), to: path, replacing: true) }) { files[name] = bytes }
+      case 5..<10: try write(name, path)
+      case 10..<15:
+        // Never refused for want of room.
+        if let name = files.keys.sorted().randomElement(using: &generator) {
+          try vault.remove(VaultPath(name))
+          files[name] = nil
+        }
+      case 15:
+        let folder = "folder \(name)"
+        if folders.contains(folder) {
+          try vault.remove(VaultPath(folder))
+          folders.remove(folder)
+        } else if try found({ try vault.makeDirectory(at: VaultPath(folder)) }) {
+          folders.insert(folder)
+        }
+      case 16: _ = try found { try vault.commit() }
+      case 17: try disk.fill("filler \(name)")
+      default:
+        for name in try FileManager.default.contentsOfDirectory(atPath: disk.path) where name != "vault" {
+          try FileManager.default.removeItem(atPath: disk.path + "/" + name)
+        }
+      }
+    }
+
+    /// Through a handle: nothing waits for its place on the disk when that is closed.
+    private func write(_ name: String, _ path: VaultPath) throws {
+      let bytes = generator.bytes([50, 3000, 40_000, 600_000][number(below: 4)])
+      var file: OpenFile?
+      guard try found({ file = try vault.createFile(at: path) }), let file else { return }
+      let isWritten = try found {
+        try file.truncate(to: 0)
+        for start in stride(from: 0, to: bytes.count, by: 30_000) {
+          try file.write(Array(bytes[start..<min(start + 30_000, bytes.count)]), at: UInt64(start))
+        }
+      }
+      // What was taken is there, whether it has found its place yet or not.
+      _ = try found { try file.close() }
+      if isWritten {
+        files[name] = bytes
+      } else {
+        try vault.remove(path)
+        files[name] = nil
+      }
+    }
+
+    func check(_ vault: Vault, sourceLocation: SourceLocation = #_sourceLocation) throws {
+      #expect(
+        try Set(vault.list(.root).map { String(decoding: $0.name, as: UTF8.self) }) == folders.union(files.keys),
+        sourceLocation: sourceLocation)
+      for (name, bytes) in files {
+        #expect(try vault.contents(of: VaultPath(name)) == bytes, "\(name)", sourceLocation: sourceLocation)
+      }
+    }
+  }
+
+  @Test(
+    .enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"), arguments: 1...4
+  )
+  func `whatever is refused for want of room, the rest is whole, and can be removed`(seed: Int) throws {
+    let small = try SmallDisk(mebibytes: 12, seed: UInt64(seed))
+    for round in 0..<6 {
+      for _ in 0..<80 { try small.step() }
+      try small.check(small.vault)
+      if round == 3 {
+        // A crash on a full disk.
+        try small.disk.fill()
+        let folder = small.fixture.folder("crashed")
+        try FileManager.default.createDirectory(
+          atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try FileManager.default.copyItem(atPath: small.disk.path + "/vault", toPath: folder + "/vault")
+        try FileManager.default.copyItem(atPath: small.fixture.folder("keys"), toPath: folder + "/keys")
+        let crashed = try small.fixture.openAfterCrash()
+        #expect(try crashed.verify(isDeep: true).isClean)
+        try crashed.close()
+      }
+    }
+    #expect(small.refusalCount > 10)
+    // Everything can go, and with it the room that it took.
+    try small.disk.fill()
+    for name in small.files.keys { try small.vault.remove(VaultPath(name)) }
+    small.files = [:]
+    try small.vault.commit()
+    try small.check(small.vault)
+    try small.vault.close()
+    #expect(try TamperTests.objects(small.disk.path + "/vault").isEmpty)
+    let again = try Vault.open(
+      at: small.disk.path + "/vault", keyStore: small.fixture.keyStore, passcode: { VaultFixture.passcode() },
+      options: TestVault.options)
+    try small.check(again)
+    #expect(try again.verify(isDeep: true).isClean)
+    try again.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `thousands of names can be removed where there is room for nothing else`() throws {
+    let small = try SmallDisk(mebibytes: 24, seed: 9)
+    for number in 0..<4000 {
+      try small.vault.importFile(small.fixture.source([1, 2, 3]), to: VaultPath("file \(number)"))
+    }
+    try small.vault.commit()
+    try small.disk.fill()
+    for number in 0..<4000 { try small.vault.remove(VaultPath("file \(number)")) }
+    // Into what they leave in the index.
+    try small.vault.importFile(small.fixture.source([4, 5]), to: VaultPath("last"))
+    try small.vault.commit()
+    small.files = ["last": [4, 5]]
+    try small.check(small.vault)
+    try small.vault.close()
+  }
+}
