@@ -6,12 +6,25 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case noHelper
   /// The library or the kernel refused, and has said nothing of use.
   case failed
-  case busy
+  /// Programs use files in it; those that can be told, by name and process.
+  case busy([String])
+  /// Something else is mounted on a folder in it.
+  case busyBelow
+  /// Another user has mounted it.
+  case notYours
   case notMounted
   /// Something else is mounted there.
   case foreign
   /// The mount has ended, and what programs wrote last could not be stored; whether the disk is full.
   case notStored(isFull: Bool)
+
+  /// It is used, and can be taken out of the tree all the same.
+  var isBusy: Bool {
+    switch self {
+    case .busy, .busyBelow: true
+    default: false
+    }
+  }
 
   public var description: String {
     switch self {
@@ -22,7 +35,10 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .failed:
       "the system refused the mount; is the folder yours, and does /etc/fuse.conf have user_allow_other where others "
         + "shall see it?"
-    case .busy: "programs use files in it; close them, or use --force"
+    case .busy(let programs):
+      "programs use files in it\(programs.isEmpty ? "" : " (\(programs.joined(separator: ", ")))"); close them, or use --force"
+    case .busyBelow: "something else is mounted on a folder in it; end that first, or use --force"
+    case .notYours: "another user has mounted it, who alone can end it"
     case .notMounted: "no vault is mounted there"
     case .foreign: "what is mounted there is no vault"
     case .notStored(let isFull):

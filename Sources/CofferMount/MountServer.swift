@@ -135,7 +135,7 @@ public final class MountServer: Sendable {
     do {
       try Mounts.unmount(place, isLazy: false)
     } catch {
-      guard isForced, error == .busy else { throw error }
+      guard isForced, error.isBusy else { throw error }
       try Mounts.unmount(place, isLazy: true)
       cutOff()
       return try requireStored()

@@ -16,8 +16,9 @@ public enum Mounts {
 
   /// Whether the server of a mount at a canonical path is gone: nothing there can be looked at.
   public static func isDead(at place: String) -> Bool {
-    var found = stat()
-    return lstat(place, &found) != 0 && errno == ENOTCONN && isVault(at: place)
+    // Not what the kernel may remember, such as the folder's attributes.
+    var found = statvfs()
+    return statvfs(place, &found) != 0 && errno == ENOTCONN && isVault(at: place)
   }
 
   /// The path of a file without links, `.` and `..`; nil where it cannot be reached.
@@ -31,18 +32,29 @@ public enum Mounts {
   /// listed as any other.
   static func kind(at place: String) -> String? { entry(at: place)?.kind }
 
-  private static func entry(at place: String) -> (kind: String, device: String)? {
-    guard let text = try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8) else { return nil }
-    var found: (kind: String, device: String)?
-    for line in text.split(separator: "\n") {
-      // proc_pid_mountinfo(5): the third field is the device, the fifth the mount point, and behind a dash is the type.
+  private static func entry(at place: String) -> Entry? { entries().last { $0.place == place } }
+
+  /// A line of proc_pid_mountinfo(5).
+  private struct Entry {
+    let place: String
+    let kind: String
+    let device: String
+    /// The user who made it, as FUSE has it.
+    let user: uid_t?
+  }
+
+  private static func entries() -> [Entry] {
+    guard let text = try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8) else { return [] }
+    return text.split(separator: "\n").compactMap { line in
+      // The third field is the device, the fifth the mount point; behind a dash are the type, the source, and the file
+      // system's own options.
       let fields = line.split(separator: " ")
-      guard fields.count > 6, unescaped(fields[4]) == place, let dash = fields.firstIndex(of: "-"),
-        dash + 1 < fields.count
-      else { continue }
-      found = (String(fields[dash + 1]), String(fields[2]))
+      guard fields.count > 6, let dash = fields.firstIndex(of: "-"), dash + 3 < fields.count else { return nil }
+      let user = fields[dash + 3].split(separator: ",").first { $0.hasPrefix("user_id=") }
+      return Entry(
+        place: unescaped(fields[4]), kind: String(fields[dash + 1]), device: String(fields[2]),
+        user: user.flatMap { uid_t($0.dropFirst("user_id=".count)) })
     }
-    return found
   }
 
   /// Ends a mount of a vault, also one whose server is gone.
@@ -55,7 +67,7 @@ public enum Mounts {
     default: throw .foreign
     }
     if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
-    if errno == EBUSY { throw .busy }
+    if errno == EBUSY { throw busy(at: place) }
     // An ordinary user ends mounts through the helper.
     do {
       var helper = try Subprocess(
@@ -65,7 +77,12 @@ public enum Mounts {
     } catch {
       throw error.isAbsent ? .noHelper : .failed
     }
-    throw kind(at: place) == nil ? .notMounted : .busy
+    guard let entry = entry(at: place) else { throw .notMounted }
+    throw entry.user.map { $0 != geteuid() } ?? false ? .notYours : busy(at: place)
+  }
+
+  private static func busy(at place: String) -> MountError {
+    entries().contains { $0.place.hasPrefix(place + "/") } ? .busyBelow : .busy(MountUsers.names(at: place))
   }
 
   /// Spaces, tabs, line breaks and backslashes stand as three octal digits.

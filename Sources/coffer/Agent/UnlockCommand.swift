@@ -35,18 +35,21 @@ struct UnlockCommand: ParsableCommand {
     try show()
   }
 
-  /// Lets an agent have the vault unlocked: the one that is there, or a new one.
-  func startAgent() throws {
+  /// Lets an agent have the vault unlocked: the one that is there, or a new one; whether it is new.
+  @discardableResult
+  func startAgent() throws -> Bool {
     // What cannot be opened is said before anyone is asked for a passcode.
     guard let id = Container.statedID(at: try options.vaultPath), let place = try AgentPlace.of(id, making: true) else {
-      return try options.open().close()
+      try options.open().close()
+      return false
     }
     let passcode = try TypedSecret.passcode.existing(options.passcodeFile)
     // Two that come here at the same moment: the second one finds the first one's agent.
     let start = try place.takeStart()
     defer { start.unlock() }
-    if let agent = try AgentClient.connect(options), try agent.request(.unlock(passcode)) != nil { return }
+    if let agent = try AgentClient.connect(options), try agent.request(.unlock(passcode)) != nil { return false }
     try AgentProcess(options: options, settings: settings).startInBackground(passcode: passcode)
+    return true
   }
 
   /// What the agent says of itself.

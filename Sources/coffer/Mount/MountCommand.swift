@@ -50,13 +50,18 @@
       guard let mounts = Session.present.mounts else { return try runWithNewAgent() }
       let point = try MountPoint(directory)
       try point.requireEmpty(options)
+      let shown = try VaultPath(argument: folder)
       let server: MountServer
       do {
-        server = try mounts.mount(
-          VaultPath(argument: folder), at: point.path, isReadOnly: readOnly,
-          MountSettings(allowsOthers: allowOther, savesPower: savePower))
+        server = try PathText.naming(shown) {
+          try mounts.mount(
+            shown, at: point.path, isReadOnly: readOnly,
+            MountSettings(allowsOthers: allowOther, savesPower: savePower))
+        }
       } catch let error as MountError {
         throw Failure(error)
+      } catch let error as ContainerError where shown != .root {
+        throw Failure(code: Failure.code(error.category), text: "--folder: \(error.description)")
       }
       if options.json {
         try Output.json(Answer(mounted: point.path))
@@ -64,7 +69,8 @@
         Output.line("mounted on \(point.path); end it with: coffer unmount \(point.path.quotedForShell)")
       }
       try Output.finish()
-      if foreground { try stay(server) }
+      // An interrupt is answered when the mount has ended.
+      if foreground { try Session.present.interrupts.catching { try stay(server) } }
     }
 
     /// Nobody holds the vault: starts the agent, which then does this command.
@@ -74,9 +80,12 @@
       var unlock = UnlockCommand()
       unlock.options = options
       unlock.settings = settings
-      try unlock.startAgent()
+      let isNew = try unlock.startAgent()
+      if isNew, foreground { noteIdleLock() }
       switch try AgentClient.run(self) {
-      case .exit(let code): throw ExitCode(code)
+      case .exit(let code):
+        if isNew { if code == 0 { noteIdleLock() } else { endUnused() } }
+        throw ExitCode(code)
       case .signal(let number):
         SignalRelay.endProcess(by: number)
         throw ExitCode(128 + number)
@@ -84,10 +93,25 @@
       }
     }
 
+    private func noteIdleLock() {
+      guard settings.idleLock > 0, !options.json else { return }
+      Output.note(
+        "unlocked; locks after \(settings.idleLock.plain) minutes in which no command runs, and nothing is read or written "
+          + "in a mount")
+    }
+
+    /// Nobody asked for an agent without a mount: the vault would stay open.
+    private func endUnused() {
+      guard let status = try? AgentClient.connect(options)?.status(), status.mounts.isEmpty, status.commands == 0
+      else { return }
+      _ = try? AgentClient.stopAgent(of: options)
+    }
+
     private func stay(_ server: MountServer) throws {
       let interrupts = Session.present.interrupts
       while !server.waitForEnd(orUntil: { interrupts.isRaised }) {
         do { try server.end(isForced: true) } catch { throw Failure(error) }
+        throw Failure(code: 130, text: "interrupted; unmounted")
       }
     }
   }
@@ -101,7 +125,8 @@
           coffer unmount --force ~/Files
 
         Also clears away a mount whose agent was killed. The agent goes on: end it with coffer agent stop.
-        """)
+        """,
+      aliases: ["umount"])
 
     @OptionGroup var options: GlobalOptions
 

@@ -11,6 +11,7 @@
 
     /// A mount point whose server is gone cannot be looked at, only the folder that it lies in.
     init(_ argument: String) throws {
+      guard !argument.isEmpty else { throw Failure.usage("the name of the folder is empty") }
       let named = try FileSystem().pathNamed(argument)
       if let path = Mounts.canonicalPath(named) {
         self.path = path
@@ -30,7 +31,10 @@
           "a mount whose agent is gone still lies there; clear it away with: coffer unmount "
             + path.quotedForShell)
       }
-      if Mounts.isVault(at: path) { throw Failure.cannotCreate("a vault is mounted there already") }
+      if Mounts.isVault(at: path) {
+        throw Failure.cannotCreate(
+          "a vault is mounted there already; end that first with: coffer unmount " + path.quotedForShell)
+      }
       let folder: OwnedDescriptor
       do {
         folder = try FileSystem().open(path, .directory)
@@ -67,9 +71,10 @@
         switch error {
         case .noDevice, .noHelper: 69
         case .failed: 73
-        case .busy, .notStored: 75
+        case .busy, .busyBelow, .notStored: 75
         case .notMounted: 66
         case .foreign: 64
+        case .notYours: 77
         }
       self.init(code: code, text: error.description)
     }

@@ -61,12 +61,12 @@ struct Failure: Error {
     self.isNamed = isNamed
   }
 
-  private static func code(_ error: SystemError) -> Int32 {
+  static func code(_ error: SystemError) -> Int32 {
     if error.isInterrupt { return 130 }
     return error.isAbsent ? 66 : error.isFull ? 73 : 74
   }
 
-  private static func code(_ category: ContainerError.Category) -> Int32 {
+  static func code(_ category: ContainerError.Category) -> Int32 {
     switch category {
     case .usage: 64
     case .damaged: 65

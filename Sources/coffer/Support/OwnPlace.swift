@@ -92,14 +92,22 @@ extension FileSystem {
     guard try statusNamed(path) != nil else { throw Failure.notFound("\(path): no such file") }
     // In the agent not waiting for a fifo's writer here: reading does, and hears when the client has gone.
     let mode = Session.present.container == nil ? mode : mode.union(.nonBlocking)
-    return Session.present.patient(try open(pathNamed(path), mode))
+    return Session.present.patient(try Self.naming(path) { try open(pathNamed(path), mode) })
   }
 
   /// What is there, without following a link at the path's end, but for one that leads to a descriptor; nil where nothing
   /// is.
   func statusNamed(_ path: String) throws -> FileStatus? {
     if let given = try Session.present.given(path), given.below.isEmpty { return try given.descriptor.status() }
-    return try status(of: pathNamed(path))
+    return try Self.naming(path) { try status(of: pathNamed(path)) }
+  }
+
+  /// Runs `body`; what the system refuses says which path it was about, as it was typed.
+  private static func naming<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let error as SystemError where !error.isInterrupt {
+      throw Failure(
+        code: Failure.code(error), text: "\(PathText.shown(Array(path.utf8))): \(error.meaning)", isNamed: true)
+    }
   }
 
   /// A path by which this process comes to what the client means.

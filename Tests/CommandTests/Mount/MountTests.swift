@@ -86,10 +86,39 @@ final class MountTests {
       #expect(try desk.agentStatus() == nil || isServed)
     }
     try desk.served("mount", "link")
-    try desk.unserved(73, "mounted there already", "mount", "mnt")
+    try desk.unserved(73, "mounted there already; end that first with: coffer unmount", "mount", "mnt")
+    try desk.unserved(64, "is empty", "mount", "")
     try desk.unserved(64, "no vault", "unmount", "/proc")
     try desk.unserved(66, "no such file or folder in the vault", "mount", "second", "--folder", "/absent")
     try desk.served("unmount", "link")
+  }
+
+  @Test func `an agent that was started for a mount ends where nothing can be mounted`() throws {
+    for (folder, says) in [("/absent", "--folder: no such"), ("/file", "--folder: not a folder")] {
+      try desk.done("put", "passcode", "/file")
+      try desk.refused(66, says, running: ["mount", "--folder", folder, "mnt"])
+      #expect(try desk.agentStatus() == nil)
+    }
+    // Not one that was there.
+    try desk.unlock()
+    try desk.unserved(66, "--folder: no such", "mount", "--folder", "/absent", "mnt")
+    #expect(try desk.agentStatus() != nil)
+  }
+
+  @Test func `who ends a mount that is used hears by what`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/folder")
+    let user = try desk.start("/bin/sh", ["-c", "cd mnt/folder && echo there && read line"])
+    #expect(user.line() == "there\n")
+    let refused = try desk.run("coffer", ["unmount", "mnt"])
+    #expect(refused.code == 75)
+    #expect(refused.errors.contains("(sh ") && refused.errors.contains("--force"), "\(refused.errors)")
+    #expect(user.send(Array("\n".utf8)))
+    _ = user.wait()
+    try desk.served("mount", "--folder", "/folder", "mnt/folder")
+    try desk.unserved(75, "something else is mounted", "unmount", "mnt")
+    try desk.served("umount", "mnt/folder")
+    try desk.served("umount", "mnt")
   }
 
   @Test func `other commands' changes are seen at once, whatever the kernel remembers`() throws {

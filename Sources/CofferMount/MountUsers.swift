@@ -1,0 +1,39 @@
+internal import Foundation
+internal import Glibc
+
+/// The programs that keep a mount from being ended, as far as this process may look at them.
+enum MountUsers {
+  /// Programs that are named at most.
+  private static let limit = 4
+
+  /// Programs whose working folder, root, program file or open files lie at or below `place`, a canonical path: their names
+  /// and process numbers. What a program has only mapped is not seen.
+  static func names(at place: String) -> [String] {
+    let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+    var found: [String] = []
+    // Not this process: it serves the mount.
+    for number in processes.compactMap({ Int32($0) }).sorted() where number != getpid() && uses(place, number) {
+      guard found.count < limit else { return found + ["…"] }
+      found.append("\(name(of: number)) \(number)")
+    }
+    return found
+  }
+
+  private static func uses(_ place: String, _ process: Int32) -> Bool {
+    let folder = "/proc/\(process)"
+    let files = ((try? FileManager.default.contentsOfDirectory(atPath: folder + "/fd")) ?? []).map { "fd/" + $0 }
+    return (["cwd", "root", "exe"] + files).contains { link in
+      // Its text alone: to follow it would ask the mount.
+      guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + link) else {
+        return false
+      }
+      return target == place || target.hasPrefix(place + "/")
+    }
+  }
+
+  /// As the kernel has it, up to 15 bytes, which any program can choose.
+  private static func name(of process: Int32) -> String {
+    let text = (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)) ?? "?"
+    return String(text.unicodeScalars.filter { $0.properties.generalCategory != .control }.map(Character.init))
+  }
+}
