@@ -15,19 +15,31 @@ struct FolderIdentity: Hashable, Sendable {
   /// Throws where there is nothing at `path`.
   init(at path: String) throws { self.init(try FileSystem().open(path, .directory).status()) }
 
+  /// The nearest folder on the way to `path` that exists, with a path of it.
+  private static func nearest(to path: String) throws -> (path: String, identity: FolderIdentity)? {
+    var place = path.hasPrefix("/") ? path : "./" + path
+    while true {
+      if let found = try identity(place) { return (place, found) }
+      guard let slash = place.lastIndex(of: "/") else { return nil }
+      place = String(place[..<slash])
+    }
+  }
+
+  private static func identity(_ path: String) throws -> FolderIdentity? {
+    try FileSystem().status(of: path + "/.").map(FolderIdentity.init)
+  }
+
   /// Whether the nearest folder on the way to `path` that exists is this one, or in it.
   func holds(_ path: String) throws -> Bool {
-    let files = FileSystem()
-    func identity(_ path: String) throws -> FolderIdentity? {
-      try files.status(of: path + "/.").map(FolderIdentity.init)
-    }
-    var place = path.hasPrefix("/") ? path : "./" + path
-    while try identity(place) == nil, let slash = place.lastIndex(of: "/") { place = String(place[..<slash]) }
-    while let found = try identity(place) {
+    guard var (place, found) = try Self.nearest(to: path) else { return false }
+    while true {
       if found == self { return true }
-      if try identity(place + "/..") == found { return false }
       place += "/.."
+      guard let above = try Self.identity(place), above != found else { return false }
+      found = above
     }
-    return false
   }
+
+  /// Whether the nearest folder on the way to `path` that exists lies on the same file system, wherever that is mounted.
+  func sharesFileSystem(with path: String) throws -> Bool { try Self.nearest(to: path)?.identity.device == device }
 }

@@ -64,7 +64,8 @@ struct BackupCommand: ParsableCommand {
   /// wait forever.
   private func requireOutsideMounts(_ path: String, _ files: FileSystem) throws {
     for mount in Session.present.mounts?.places ?? [] {
-      guard let root = try files.status(of: mount + "/."), try FolderIdentity(root).holds(path) else { continue }
+      guard let root = try files.status(of: mount + "/."), try FolderIdentity(root).sharesFileSystem(with: path)
+      else { continue }
       throw Failure.usage("a backup must be outside the vault, and \(mount) shows what is in it; choose another folder")
     }
   }

@@ -1,3 +1,4 @@
+import CofferTestSupport
 import Foundation
 import Glibc
 import Testing
@@ -152,6 +153,12 @@ final class MountTests {
       try desk.unserved(64, "a backup must be outside the vault", "backup", place)
     }
     #expect(try shell("ls -R mnt") == "mnt:\nempty\nfolder\n\nmnt/empty:\n\nmnt/folder:\n")
+    // By a way that does not lead through the mount's root.
+    if MountedDisk.isPossible {
+      try shell("mkdir -p bound mnt/folder && mount --bind mnt/folder bound")
+      defer { _ = try? desk.run("/bin/sh", ["-c", "umount bound"]) }
+      try desk.unserved(64, "a backup must be outside the vault", "backup", "bound/copy")
+    }
     try desk.served("backup", "copy")
   }
 
