@@ -15,8 +15,15 @@ public struct FileSystemSpace: Sendable {
   public let files: UInt64
   public let freeFiles: UInt64
 
+  /// Blocks that nobody can take though they count as free: ext4 keeps up to 4,096 for itself.
+  private static let blocksOfFileSystem: UInt64 = 4096
+
   /// Bytes that this process may take: some are the administrator's alone.
-  public var bytesForProcess: UInt64 { (geteuid() == 0 ? freeBlocks : availableBlocks) * blockSize }
+  public var bytesForProcess: UInt64 {
+    let forRoot = geteuid() == 0 && freeBlocks > Self.blocksOfFileSystem ? freeBlocks - Self.blocksOfFileSystem : 0
+    let (count, overflows) = max(availableBlocks, forRoot).multipliedReportingOverflow(by: blockSize)
+    return overflows ? .max : count
+  }
 }
 
 extension OwnedDescriptor {

@@ -11,10 +11,15 @@ public final class MountedDisk {
 
   public let path: String
 
-  public init(at path: String, mebibytes: Int) throws {
+  /// - Parameter files: how many files and folders there can be; nil is as many as the system likes.
+  public init(at path: String, mebibytes: Int, files: Int? = nil) throws {
     self.path = path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-    guard try Self.run("/usr/bin/mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m,mode=700", "tmpfs", path) else {
+    guard
+      try Self.run(
+        "/usr/bin/mount", "-t", "tmpfs", "-o", "size=\(mebibytes)m,mode=700" + (files.map { ",nr_inodes=\($0)" } ?? ""),
+        "tmpfs", path)
+    else {
       throw POSIXError(.EPERM)
     }
   }

@@ -28,7 +28,7 @@ public final class Vault: Sendable {
   /// Held while a passcode is tried.
   let tries = NSLock()
   private let anchor: AnchorKeeper
-  private let ballast: Ballast
+  let ballast: Ballast
   let room: DiskRoom
   private let timer: CommitTimer
   private let commits = CommitQueue()
@@ -156,17 +156,18 @@ public final class Vault: Sendable {
   /// - Parameter begun: a commit to be brought to its end; else one is begun, if it is needed.
   private func commitIndex(_ begun: CommitUnderWay? = nil) throws {
     let committed: Index.Committed?
+    room.look()
     index.tables.keepsLogShort.store(room.isShort, ordering: .relaxed)
-    var isBallastReleased = false
+    var isLent = false
     do {
       let prepare = { [objects] in try objects.syncFolders() }
       // Only for what makes room: anything else would use it up, and nothing could be removed any more.
       let makeRoom = { (commit: CommitUnderWay, isShrinking: Bool) in
-        guard isShrinking || self.givesMore(commit) else { return false }
-        let isReleased = self.ballast.release()
-        isBallastReleased = isBallastReleased || isReleased
-        return isReleased
+        guard !isLent, isShrinking || self.givesMore(commit) else { return false }
+        isLent = self.ballast.lend()
+        return isLent
       }
+      defer { if isLent { ballast.takeBack() } }
       committed =
         if let begun {
           try index.finish(begun, prepare: prepare, makeRoom: makeRoom)
@@ -174,10 +175,15 @@ public final class Vault: Sendable {
           try index.commit(prepare: prepare, makeRoom: makeRoom)
         }
     } catch {
-      if isBallastReleased { ballast.restore() }
+      if VaultError.wrapping(error) == .full { room.hasRefused.store(true, ordering: .relaxed) }
+      if isLent {
+        index.cutLog()
+        ballast.restore()
+      }
       files.commitFailed(error)
       throw error
     }
+    room.hasRefused.store(false, ordering: .relaxed)
     guard let (root, removals) = committed else { return }
     files.didCommit(generation: releasable(root.generation))
     finish(removals)
@@ -188,6 +194,8 @@ public final class Vault: Sendable {
 
   /// The objects that go with a commit give back more than its rows take.
   private func givesMore(_ commit: CommitUnderWay) -> Bool {
+    // While somebody holds an older commit, nothing is deleted.
+    guard state.withLock({ $0.holds.isEmpty }) else { return false }
     // Rows are sealed, and lie in pages that are not full.
     let wanted = UInt64(2 * commit.changes.byteCount)
     var found: UInt64 = 0
@@ -264,10 +272,11 @@ public final class Vault: Sendable {
     return try VaultError.catching {
       var lacksRoom = false
       do {
-        if let addition { try requireRoom(for: addition) }
+        let isShort = room.isShort(changing: DiskRoom.operationByteCount + (addition?.contentByteCount ?? 0))
+        if isShort, let addition { try requireRoom(for: addition) }
         // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
         // not look like an operation that failed.
-        try makeRoom { $0.isFull(isShort: room.isShort) ? .first : .none }
+        try makeRoom { $0.isFull(operationLimit: room.operationLimit) ? .first : .none }
       } catch {
         // What adds something is refused when nothing else is wrong with it. What does not goes on: else nothing could be
         // removed, and a commit would never find room.
@@ -285,13 +294,14 @@ public final class Vault: Sendable {
 
   /// Throws `full` where something does not fit on the disk beside what waits for its place there.
   func requireRoom(for addition: Addition) throws {
-    // Far more than any disk has: a source may say that it is as long as it likes.
-    let content = min(addition.byteCount, 1 << 60)
-    guard room.isShort(adding: content + DiskRoom.operationByteCount) else { return }
     func fits() -> Bool {
       let waiting = index.read(\.uncommitted)
       let rows = DiskRoom.reserve + (waiting.operationCount + 1) * DiskRoom.operationByteCount + 2 * waiting.byteCount
-      return room.has(content + files.bufferedByteCount + max(0, rows - index.tables.freeByteCount))
+      let buffered = files.bufferedByteCount
+      // Each file whose content waits may need one, and a folder for it.
+      let fileCount = addition.byteCount > 0 ? 16 + 2 * (buffered / VaultFormat.inlineLimit) : 0
+      return room.has(
+        addition.contentByteCount + buffered + max(0, rows - index.tables.freeByteCount), fileCount: fileCount)
     }
     if fits() { return }
     // What waits takes less once it is in its place, and what is removed gives room back.

@@ -1,11 +1,11 @@
 import CofferFiles
-import CofferSystem
 import CofferTestSupport
 import CofferVaultTestSupport
 import Foundation
 import Synchronization
 import Testing
 
+@testable import CofferSystem
 @testable import CofferVault
 
 /// A disk that fills up: what does not fit is refused at once, what is there stays whole, and what is removed gives its room back.
@@ -59,9 +59,9 @@ import Testing
     var refusalCount = 0
     var generator: SeededGenerator
 
-    init(mebibytes: Int, seed: UInt64) throws {
+    init(mebibytes: Int, files: Int? = nil, seed: UInt64) throws {
       fixture = try VaultFixture()
-      disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: mebibytes)
+      disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: mebibytes, files: files)
       generator = SeededGenerator(seed: seed)
       vault = try Vault.create(
         at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),
@@ -181,20 +181,70 @@ import Testing
     try again.close()
   }
 
-  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
-  func `thousands of names can be removed where there is room for nothing else`() throws {
-    let small = try SmallDisk(mebibytes: 24, seed: 9)
-    for number in 0..<4000 {
+  /// - Parameter mebibytes: the larger one has room enough until another program takes it.
+  @Test(
+    .enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"),
+    arguments: [24, 96])
+  func `thousands of names can be removed where there is room for nothing else`(mebibytes: Int) throws {
+    let small = try SmallDisk(mebibytes: mebibytes, seed: 9)
+    for number in 0..<5000 {
       try small.vault.importFile(small.fixture.source([1, 2, 3]), to: VaultPath("file \(number)"))
     }
     try small.vault.commit()
     try small.disk.fill()
-    for number in 0..<4000 { try small.vault.remove(VaultPath("file \(number)")) }
+    for number in 0..<5000 { try small.vault.remove(VaultPath("file \(number)")) }
     // Into what they leave in the index.
     try small.vault.importFile(small.fixture.source([4, 5]), to: VaultPath("last"))
     try small.vault.commit()
     small.files = ["last": [4, 5]]
     try small.check(small.vault)
     try small.vault.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `a file that is cut on a full disk can be stored, and gives room back, also while it is open`() throws {
+    let small = try SmallDisk(mebibytes: 16, seed: 10)
+    let path = try VaultPath("file")
+    let bytes = small.generator.bytes(8 << 20)
+    try small.vault.importFile(small.fixture.source(bytes), to: path)
+    try small.vault.commit()
+    try small.disk.fill()
+    let file = try small.vault.createFile(at: path)
+    // In the middle of a block.
+    for count in [5_000_001, 1_000_001, 300_001] {
+      try file.truncate(to: UInt64(count))
+      try file.sync()
+      #expect(try small.vault.contents(of: path) == Array(bytes[..<count]))
+    }
+    let free = try small.vault.space().bytesForProcess
+    #expect(free > 6 << 20)
+    try file.close()
+    try small.vault.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `what a disk has no more files for is refused when it is written`() throws {
+    let small = try SmallDisk(mebibytes: 48, files: 60, seed: 11)
+    var stored = 0
+    for number in 0..<80 {
+      let path = try VaultPath("file \(number)")
+      let file = try small.vault.createFile(at: path)
+      let isWritten = try small.found { try file.write([UInt8](repeating: 3, count: 60_000), at: 0) }
+      // Nothing that was taken is refused later.
+      #expect(throws: Never.self) { try file.close() }
+      if isWritten { stored += 1 } else { try small.vault.remove(path) }
+    }
+    try small.vault.commit()
+    #expect(stored > 0 && stored < 80)
+    let found = try small.vault.list(.root)
+    #expect(found.count == stored)
+    for entry in found { #expect(entry.attributes.byteCount == 60_000) }
+    try small.vault.close()
+  }
+
+  @Test func `numbers that no disk has are no reason to end`() {
+    let space = FileSystemSpace(
+      blockSize: 1 << 20, blocks: .max, freeBlocks: .max, availableBlocks: .max, files: .max, freeFiles: .max)
+    #expect(space.bytesForProcess == .max)
   }
 }

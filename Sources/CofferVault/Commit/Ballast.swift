@@ -7,17 +7,18 @@ final class Ballast: Sendable {
   static let byteCount = 2 << 20
   private let files: FileSystem
   private let folder: OwnedDescriptor
-  private let isWhole = Mutex(false)
+  private let state = Mutex((isWhole: false, borrowers: 0))
 
   init(files: FileSystem, vaultFolder: OwnedDescriptor) {
     self.files = files
     folder = vaultFolder
   }
 
-  /// Makes the file where it is missing, or as much of it as the disk has room for; the rest the next time.
+  /// Makes the file where it is missing, or as much of it as the disk has room for; the rest the next time. Not while somebody
+  /// has its room.
   func restore() {
-    isWhole.withLock { isWhole in
-      if isWhole { return }
+    state.withLock { state in
+      if state.isWhole || state.borrowers > 0 { return }
       guard let file = try? files.open(VaultFormat.ballast, [.writeOnly, .create, .noFollow], in: folder),
         let status = try? file.status(), status.kind == .file
       else { return }
@@ -28,15 +29,20 @@ final class Ballast: Sendable {
         guard (try? zeros[..<part].withUnsafeBytes { try file.writeAll($0, at: UInt64(count)) }) != nil else { return }
         count += part
       }
-      isWhole = true
+      state.isWhole = true
     }
   }
 
-  /// Gives its room back; `false` where there was none.
-  func release() -> Bool {
-    isWhole.withLock { isWhole in
-      isWhole = false
-      return (try? files.unlink(VaultFormat.ballast, in: folder)) ?? false
+  /// Gives its room to the caller, until ``takeBack()``; `false` where there is none.
+  func lend() -> Bool {
+    state.withLock { state in
+      state.isWhole = false
+      guard (try? files.unlink(VaultFormat.ballast, in: folder)) ?? false else { return false }
+      state.borrowers += 1
+      return true
     }
   }
+
+  /// The caller has used what it needed of the room.
+  func takeBack() { state.withLock { $0.borrowers -= 1 } }
 }

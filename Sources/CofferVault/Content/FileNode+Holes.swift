@@ -76,6 +76,7 @@ extension FileNode {
       for block in 0..<VaultFormat.blocksPerPage { replace(block, in: page, with: nil) }
       self.object = nil
       slots = SlotAllocator(SlotUse(reach: 0, used: 0))
+      joinedSlotCount = 0
       // Nothing is left under an earlier key.
       cipher = cipher?.rekeyed(upTo: nil)
       protectedKey.rekeying = nil

@@ -57,6 +57,7 @@ extension FileNode {
       joinCount += 1
       lastJoinGeneration = generation
       slots.didJoin(generation: generation)
+      joinedSlotCount = slots.used
     }
     // Another thread may have committed since.
     let durable = vault.files.committedGeneration

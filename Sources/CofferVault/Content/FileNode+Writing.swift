@@ -38,9 +38,13 @@ extension FileNode {
   /// Throws `full` where what is about to be written does not fit. The object's free slots are its own already, and what goes
   /// into the file's record is a row.
   private func requireRoom(for byteCount: Int, at offset: UInt64?) throws {
-    guard byteCount > 0, vault.room.isShort(adding: byteCount) else { return }
+    guard byteCount > 0, vault.room.isShort(changing: byteCount) else { return }
     let added = state.withLock { _ -> Int in
-      if let object { return byteCount - Int(clamping: slots.freeCount << object.exponent) }
+      if let object {
+        let blocks = (byteCount + object.blockSize - 1) >> object.exponent
+        let free = Int(clamping: slots.freeCount) - dirtyBlocks.count
+        return free >= blocks ? -1 : (blocks - max(0, free)) << object.exponent
+      }
       let end = (offset ?? self.byteCount).addingReportingOverflow(UInt64(byteCount)).partialValue
       return max(self.byteCount, end) <= UInt64(VaultFormat.inlineLimit) ? 0 : byteCount
     }
@@ -83,6 +87,7 @@ extension FileNode {
     state.withLock { _ in
       object = created
       slots = SlotAllocator(SlotUse(reach: 0, used: 0))
+      joinedSlotCount = 0
       dirtyBlocks = blocks
       newBlocks = Set(blocks.keys)
       plain = PlainBytes()
@@ -241,6 +246,24 @@ extension FileNode {
 
   /// Seals all dirty blocks into slots. Where it fails, those that are left stay dirty.
   func flush() throws {
+    do {
+      try flushBlocks()
+    } catch {
+      // A file that was cut can always be stored: what it gives back is more than the blocks at its new end.
+      guard VaultError.wrapping(error) == .full, givesMoreThanItTakes, vault.ballast.lend() else { throw error }
+      defer { vault.ballast.takeBack() }
+      try flushBlocks()
+    }
+  }
+
+  /// What waits takes fewer slots than the last join's content had, and the present one has no more.
+  private var givesMoreThanItTakes: Bool {
+    state.withLock { _ in
+      joinedSlotCount >= slots.used + UInt64(newBlocks.count) + UInt64(dirtyBlocks.count + sealedBlocks.count)
+    }
+  }
+
+  private func flushBlocks() throws {
     if !sealedBlocks.isEmpty { try placeSealedBlocks() }
     guard let object, !dirtyBlocks.isEmpty else { return }
     let cipher = try presentCipher()

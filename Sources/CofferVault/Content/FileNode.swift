@@ -42,6 +42,8 @@ final class FileNode: Sendable {
   /// Those of them, and of `sealedBlocks`, that lie in no slot as they were before either.
   nonisolated(unsafe) var newBlocks: Set<UInt64> = []
   nonisolated(unsafe) var slots: SlotAllocator
+  /// Those that the object's content had at the last join.
+  nonisolated(unsafe) var joinedSlotCount: UInt64 = 0
   /// Oldest first.
   nonisolated(unsafe) var pins: [ContentPin] = []
   /// Snapshots of content without an object, which have it sealed.
@@ -107,6 +109,7 @@ final class FileNode: Sendable {
     case .object(let reference, let use):
       object = ContentObject(reference)
       slots = SlotAllocator(use)
+      joinedSlotCount = use.used
     case .directory, .symbolicLink, .special: throw VaultError.damaged(what: "the kind of a file")
     }
     overlay = Mutex(

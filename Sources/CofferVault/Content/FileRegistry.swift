@@ -230,6 +230,8 @@ final class FileRegistry: Sendable {
     }
     for node in done {
       node.didCommit(generation: generation)
+      // Elsewhere a file that is in use keeps them for what is written next.
+      if node.vault.room.isShort { node.giveBackFreeSlots() }
       settle(node)
       endWork(on: node)
     }

@@ -27,7 +27,7 @@ struct SlotAllocator {
   /// Slots below the reach that are neither used nor known here.
   var hasUnknown: Bool { used < reach }
   /// Slots below the reach that can be written.
-  var freeCount: UInt64 { free.ranges.reduce(0) { $0 + UInt64($1.count) } }
+  var freeCount: UInt64 { free.slotCount }
   var isWaiting: Bool { !waiting.isEmpty || !unjoined.isEmpty }
   var needsCommit: Bool { waiting.reduce(0) { $0 + $1.slots.ranges.count } > Self.waitingLimit }
 
@@ -107,10 +107,13 @@ struct SlotAllocator {
 /// Slots in ranges; neighbours that come one after the other share one.
 struct SlotRanges {
   private(set) var ranges: [Range<UInt64>] = []
+  /// In all of them.
+  private(set) var slotCount: UInt64 = 0
 
   var isEmpty: Bool { ranges.isEmpty }
 
   mutating func insert(_ range: Range<UInt64>) {
+    slotCount += UInt64(range.count)
     guard let last = ranges.last else { return ranges.append(range) }
     if last.upperBound == range.lowerBound {
       ranges[ranges.count - 1] = last.lowerBound..<range.upperBound
@@ -123,14 +126,17 @@ struct SlotRanges {
 
   mutating func takeLast(upTo count: UInt64) -> Range<UInt64>? {
     guard let last = ranges.last else { return nil }
+    slotCount -= min(count, UInt64(last.count))
     if UInt64(last.count) <= count { return ranges.removeLast() }
     ranges[ranges.count - 1] = (last.lowerBound + count)..<last.upperBound
     return last.lowerBound..<(last.lowerBound + count)
   }
 
   mutating func removeFirst(_ count: Int) -> [Range<UInt64>] {
-    defer { ranges.removeFirst(count) }
-    return Array(ranges[..<count])
+    let first = Array(ranges[..<count])
+    ranges.removeFirst(count)
+    slotCount -= first.reduce(0) { $0 + UInt64($1.count) }
+    return first
   }
 
   /// Sorts, and joins neighbours. Later ranges are lower: what is taken first lies at the start of the object.

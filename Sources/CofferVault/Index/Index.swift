@@ -208,7 +208,7 @@ final class Index: Sendable {
       guard VaultError.wrapping(error) == .full else { return false }
       if isFirst, isPrepared {
         // The log may be what takes it.
-        tables.using { tables.cutLog() }
+        cutLog()
         return true
       }
       // Where a look at what is stored fails, the disk is still what has failed the commit, and the changes stay.
@@ -228,6 +228,9 @@ final class Index: Sendable {
       throw error
     }
   }
+
+  /// Gives the room of the log back, as far as the index has room for what it holds.
+  func cutLog() { tables.using { tables.cutLog() } }
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///

@@ -45,17 +45,30 @@ final class IndexSession {
   /// Operations since the last commit began.
   private(set) var operationCount = 0
 
-  /// Operations, rows and bytes that gather before a commit is made in any case: bounds memory, and what a crash undoes.
-  private static let limits = Limits(operations: 4096, rows: 8192, bytes: 1 << 20)
-  /// Where little room is left on the disk: so many change at most about a MiB of the index's pages.
-  private static let limitsOfShortage = Limits(operations: 16, rows: 256, bytes: 256 << 10)
-  /// Where the disk has no room for a commit: what is removed may yet make some.
-  private static let limitsOfFullDisk = Limits(operations: 16_384, rows: 32_768, bytes: 4 << 20)
+  /// As many operations as there were when a commit last found the disk full; nil since one has succeeded.
+  private var operationCountAtFailure: Int?
 
+  /// Operations, rows and bytes that gather before a commit is made in any case: bounds memory, and what a crash undoes.
   private struct Limits {
-    let operations: Int
-    let rows: Int
-    let bytes: Int
+    var operations = 4096
+    var rows = 8192
+    var bytes = 1 << 20
+
+    init() {}
+
+    /// At most so many operations, with what such operations have.
+    init(operations limit: Int) {
+      operations = min(operations, limit)
+      rows = min(rows, max(256, 2 * operations))
+      bytes = min(bytes, max(256 << 10, operations << 8))
+    }
+
+    /// Where the disk has no room for a commit: what is removed may yet make some.
+    static let ofFullDisk: Limits = {
+      var limits = Limits()
+      (limits.operations, limits.rows, limits.bytes) = (16_384, 32_768, 4 << 20)
+      return limits
+    }()
   }
 
   init(stored: StoredRows, keys: UnlockedKeys) {
@@ -89,11 +102,14 @@ final class IndexSession {
 
   /// So much has gathered that the next operation should wait until a commit has begun.
   ///
-  /// - Parameter isShort: little room is left on the disk.
-  func isFull(isShort: Bool) -> Bool { reaches(isShort ? Self.limitsOfShortage : Self.limits) }
+  /// - Parameter operationLimit: how many operations one commit may hold, where little room is left on the disk.
+  func isFull(operationLimit: Int) -> Bool { reaches(Limits(operations: operationLimit)) && mayHaveRoom }
+
+  /// No commit has found the disk full, or enough has been done since that another may find room.
+  var mayHaveRoom: Bool { operationCountAtFailure.map { operationCount >= $0 + max(16, $0 / 8) } ?? true }
 
   /// So much has gathered that nothing more can wait for room on the disk.
-  var isOverfull: Bool { reaches(Self.limitsOfFullDisk) }
+  var isOverfull: Bool { reaches(.ofFullDisk) }
 
   private func reaches(_ limits: Limits) -> Bool {
     operationCount >= limits.operations || buffer.rows.count >= limits.rows || buffer.byteCount >= limits.bytes
@@ -224,6 +240,7 @@ final class IndexSession {
     for (id, row) in later.rows { buffer.put(row, at: id) }
     removals = commit.removals + removals
     operationCount += commit.operationCount
+    operationCountAtFailure = operationCount
   }
 
   /// Where the commit under way is stored, it is the last one from now on. The caller has the connection, or has stored it.
@@ -240,6 +257,7 @@ final class IndexSession {
     }
     underWay = nil
     failedCount = 0
+    operationCountAtFailure = nil
     commit.committed = committed
     commit.end()
   }

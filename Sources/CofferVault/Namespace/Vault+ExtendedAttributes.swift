@@ -37,14 +37,15 @@ extension Vault {
       var found = inode.attributeCount > 0 ? try session.extendedAttributes(at: key, of: number) : []
       if let position = found.firstIndex(where: { $0.name == name }) {
         guard mode != .create else { throw VaultError.attributeExists }
+        if value.count > found[position].value.count { try session.requireRoom() }
         found[position].value = value
       } else {
         guard mode != .replace else { throw VaultError.noSuchAttribute }
         guard inode.attributeCount < VaultFormat.attributeLimit else { throw VaultError.tooManyAttributes }
+        try session.requireRoom()
         found.append(ExtendedAttribute(name: name, value: value))
         inode.attributeCount += 1
       }
-      try session.requireRoom()
       try session.store(found, at: key, of: number)
       inode.changed = time.now()
       try session.store(inode)
