@@ -189,7 +189,19 @@ public final class Vault: Sendable {
     finish(removals)
     // At once, before somebody else takes the room that a removal made.
     ballast.restore()
-    try anchor.follow(root)
+    try withRoom { try anchor.follow(root) }
+  }
+
+  /// Runs what writes to the key store, which may lie on the vault's disk.
+  private func withRoom(_ body: () throws -> Void) throws {
+    do { try body() } catch {
+      guard VaultError.wrapping(error) == .full, ballast.lend() else { throw error }
+      defer {
+        ballast.takeBack()
+        ballast.restore()
+      }
+      try body()
+    }
   }
 
   /// The objects that go with a commit give back more than its rows take.
@@ -245,7 +257,7 @@ public final class Vault: Sendable {
       // What they have removed is to be marked, and what they have stored is to be the anchor's.
       commits.wait()
       let marks = Result { try commitIndex() }
-      try anchor.flush()
+      try withRoom { try anchor.flush() }
       try committed.get()
       try marks.get()
     }
@@ -340,7 +352,7 @@ public final class Vault: Sendable {
   func commitInBackground() {
     if state.withLock({ $0.isClosed }) { return }
     try? commit()
-    try? anchor.flush()
+    try? withRoom { try anchor.flush() }
     ballast.restore()
   }
 

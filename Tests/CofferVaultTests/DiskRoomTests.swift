@@ -1,4 +1,5 @@
 import CofferFiles
+import CofferKeys
 import CofferTestSupport
 import CofferVaultTestSupport
 import Foundation
@@ -240,6 +241,27 @@ import Testing
     #expect(found.count == stored)
     for entry in found { #expect(entry.attributes.byteCount == 60_000) }
     try small.vault.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `a key store on the same disk keeps up with the vault`() throws {
+    let fixture = try VaultFixture()
+    let disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: 16)
+    let keyStore = FileKeyStore(path: disk.path + "/keys")
+    let vault = try Vault.create(
+      at: disk.path + "/vault", keyStore: keyStore, passcode: VaultFixture.passcode(),
+      derivation: VaultFixture.derivation(), options: TestVault.options)
+    for number in 0..<40 { try vault.importFile(fixture.source([1, 2]), to: VaultPath("file \(number)")) }
+    try vault.commit()
+    try disk.fill()
+    for number in 0..<40 {
+      try vault.remove(VaultPath("file \(number)"))
+      try vault.commit()
+    }
+    try vault.close()
+    let again = try Vault.open(at: disk.path + "/vault", keyStore: keyStore, passcode: { VaultFixture.passcode() })
+    #expect(try again.list(.root).isEmpty && !again.isReadOnly)
+    try again.close()
   }
 
   @Test func `numbers that no disk has are no reason to end`() {

@@ -68,10 +68,14 @@ final class HeldVault: Sendable {
 
   func lock(immediately: Bool) -> AgentAnswer {
     outcome {
+      let wasLocking = present.state == .locking
       container.lock(graceSeconds: immediately ? 0 : graceSeconds)
       let when =
         switch present.state {
         case .locked: "locked"
+        case .locking where wasLocking:
+          "locked before; what was being read or written then still has a part of its \(graceSeconds.plain) seconds. At once: "
+            + "coffer lock --now"
         case .locking: "locked; what is being read or written has \(graceSeconds.plain) seconds"
         case .unlocked: "locked, and unlocked again by somebody else"
         }

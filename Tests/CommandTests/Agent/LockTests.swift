@@ -79,6 +79,8 @@ import Testing
   @Test(arguments: [SIGHUP, SIGUSR1])
   func `a signal locks at once, whatever the grace period`(signal: Int32) throws {
     try desk.unlock("--grace", "3600")
+    #expect(try desk.served("lock").output.contains("has 3600 seconds"))
+    #expect(try desk.served("lock").output.contains("still has a part"))
     let process = try desk.agentProcess()
     kill(process, signal)
     #expect(try desk.agentStatus("--until-locked")?["state"] as? String == "locked")
