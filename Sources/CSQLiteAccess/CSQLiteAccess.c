@@ -1,5 +1,6 @@
 #include "CSQLiteAccess.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stddef.h>
 
@@ -21,13 +22,27 @@ void coffer_sqlite_copy_log(void *connection, int page_count) {
   sqlite3_wal_autocheckpoint((sqlite3 *)connection, page_count);
 }
 
-long long coffer_sqlite_log_size(void *connection) {
+// The write-ahead log's file, or NULL.
+static sqlite3_file *log_file(sqlite3 *connection) {
   sqlite3_file *log = NULL;
-  sqlite3_int64 size = 0;
   // In this journal mode the journal is the log.
-  if (sqlite3_file_control((sqlite3 *)connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK) return 0;
-  if (log == NULL || log->pMethods == NULL || log->pMethods->xFileSize(log, &size) != SQLITE_OK) return 0;
+  if (sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK) return NULL;
+  return log == NULL || log->pMethods == NULL ? NULL : log;
+}
+
+long long coffer_sqlite_log_size(void *connection) {
+  sqlite3_file *log = log_file((sqlite3 *)connection);
+  sqlite3_int64 size = 0;
+  if (log == NULL || log->pMethods->xFileSize(log, &size) != SQLITE_OK) return 0;
   return size;
+}
+
+// Whether the last failure of a write to the log was that a quota is used up. SQLite knows a full disk by ENOSPC alone.
+static int is_over_quota(sqlite3 *connection) {
+  sqlite3_file *log = log_file(connection);
+  int number = 0;
+  if (log == NULL || log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number) != SQLITE_OK) return 0;
+  return number == EDQUOT;
 }
 
 int coffer_sqlite_bind_blob(void *statement, int parameter, const void *bytes, int count) {
@@ -41,7 +56,10 @@ int coffer_sqlite_bind_integer(void *statement, int parameter, long long value) 
 int coffer_sqlite_step(void *statement) {
   int result = sqlite3_step((sqlite3_stmt *)statement);
   if (result == SQLITE_ROW || result == SQLITE_DONE) return result;
-  return sqlite3_extended_errcode(sqlite3_db_handle((sqlite3_stmt *)statement));
+  sqlite3 *connection = sqlite3_db_handle((sqlite3_stmt *)statement);
+  result = sqlite3_extended_errcode(connection);
+  // After both SQLite has ended the transaction in the same way.
+  return result == SQLITE_IOERR_WRITE && is_over_quota(connection) ? SQLITE_FULL : result;
 }
 
 void coffer_sqlite_reset(void *statement) {

@@ -39,7 +39,8 @@ final class FuseSession: Sendable {
     condition.withLock { pointer = made }
   }
 
-  func mount(at place: String) throws(MountError) {
+  /// - Parameter allowsOthers: whether that was among the arguments.
+  func mount(at place: String, allowsOthers: Bool) throws(MountError) {
     guard let session = condition.withLock({ pointer }) else { throw .failed }
     if fuse_session_mount(session, place) == 0 {
       var channel = KernelChannel.operations
@@ -47,7 +48,8 @@ final class FuseSession: Sendable {
     }
     destroy()
     if access("/dev/fuse", R_OK | W_OK) != 0 { throw .noDevice }
-    throw access("/usr/bin/fusermount3", X_OK) == 0 ? .failed : .noHelper
+    guard access("/usr/bin/fusermount3", X_OK) == 0 else { throw .noHelper }
+    throw allowsOthers && geteuid() != 0 ? .othersRefused : .failed
   }
 
   /// Answers requests until the mount ends.

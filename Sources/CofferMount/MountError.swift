@@ -6,6 +6,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case noHelper
   /// The library or the kernel refused, and has said nothing of use.
   case failed
+  /// The same for a mount that other users were to see, which not everybody may make.
+  case othersRefused
   /// Programs use files in it; those that can be told, by name and process.
   case busy([String])
   /// Something else is mounted on a folder in it.
@@ -32,9 +34,10 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
       "this system has no /dev/fuse, or it may not be opened; load it with: modprobe fuse (in a container: pass the "
         + "device in)"
     case .noHelper: "fusermount3 is not installed; on Debian: apt install fuse3"
-    case .failed:
-      "the system refused the mount; is the folder yours, and does /etc/fuse.conf have user_allow_other where others "
-        + "shall see it?"
+    case .failed: "the system refused the mount; is the folder yours, and may you write in it?"
+    case .othersRefused:
+      "the system refused a mount that other users can see; have the line user_allow_other put into /etc/fuse.conf, or "
+        + "leave --allow-other out"
     case .busy(let programs):
       "programs use files in it\(programs.isEmpty ? "" : " (\(programs.joined(separator: ", ")))"); close them, or use --force"
     case .busyBelow: "something else is mounted on a folder in it; end that first, or use --force"

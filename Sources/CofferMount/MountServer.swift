@@ -61,7 +61,7 @@ public final class MountServer: Sendable {
     if view.isReadOnly { options += ",ro" }
     if settings.allowsOthers { options += ",allow_other" }
     try session.make(["coffer", "-o", options], Self.operations, for: self)
-    try session.mount(at: place)
+    try session.mount(at: place, allowsOthers: settings.allowsOthers)
     let changes = ChangeQueue { [session] change in session.tell(change) }
     observations.withLock { observations in
       observations = [

@@ -31,9 +31,17 @@ enum MountUsers {
     }
   }
 
+  /// It neither ends a line nor changes in which order others are shown.
+  private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
+    default: true
+    }
+  }
+
   /// As the kernel has it, up to 15 bytes, which any program can choose.
   private static func name(of process: Int32) -> String {
     let text = (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)) ?? "?"
-    return String(text.unicodeScalars.filter { $0.properties.generalCategory != .control }.map(Character.init))
+    return String(text.unicodeScalars.filter { isHarmless($0) }.map(Character.init))
   }
 }

@@ -188,6 +188,7 @@ public final class Vault: Sendable {
     files.didCommit(generation: releasable(root.generation))
     finish(removals)
     // At once, before somebody else takes the room that a removal made.
+    if isLent { index.cutLog() }
     ballast.restore()
     try withRoom { try anchor.follow(root) }
   }
@@ -204,13 +205,14 @@ public final class Vault: Sendable {
     }
   }
 
-  /// The objects that go with a commit give back more than its rows take.
+  /// The objects and slots that go with a commit give back more than its rows take.
   private func givesMore(_ commit: CommitUnderWay) -> Bool {
     // While somebody holds an older commit, nothing is deleted.
     guard state.withLock({ $0.holds.isEmpty }) else { return false }
     // Rows are sealed, and lie in pages that are not full.
     let wanted = UInt64(2 * commit.changes.byteCount)
-    var found: UInt64 = 0
+    var found = files.freedByteCount(by: commit.generation)
+    if found >= wanted { return true }
     for case let object? in commit.removals.lazy.map(\.object) {
       found += objects.allocatedByteCount(of: object.number)
       if found >= wanted { return true }
@@ -267,7 +269,7 @@ public final class Vault: Sendable {
 
   /// Runs one change: all of it or nothing. What it throws was not applied.
   ///
-  /// - Parameter addition: nil where it changes what is in place, or takes something away.
+  /// - Parameter addition: nil where it takes something away.
   func change<Result>(
     adding addition: Addition? = nil, _ body: (IndexSession) throws -> Result
   ) throws(VaultError) -> Result {
@@ -285,7 +287,7 @@ public final class Vault: Sendable {
       var lacksRoom = false
       do {
         let isShort = room.isShort(changing: DiskRoom.operationByteCount + (addition?.contentByteCount ?? 0))
-        if isShort, let addition { try requireRoom(for: addition) }
+        if isShort, let addition, !addition.isInPlace { try requireRoom(for: addition) }
         // Bounds what a crash undoes and what memory holds. Before the operation, not behind it: a commit that fails must
         // not look like an operation that failed.
         try makeRoom { $0.isFull(operationLimit: room.operationLimit) ? .first : .none }
@@ -295,6 +297,7 @@ public final class Vault: Sendable {
         guard VaultError.wrapping(error) == .full, !index.read(\.isOverfull) else { throw error }
         lacksRoom = true
       }
+      if addition?.isInPlace == true, index.read(\.isStuck) { throw VaultError.full }
       let (result, changes) = try index.perform(lacksRoom: lacksRoom) { session in
         (try body(session), changeObservers.isEmpty ? [] : session.takeNoted())
       }
@@ -311,7 +314,8 @@ public final class Vault: Sendable {
       let rows = DiskRoom.reserve + (waiting.operationCount + 1) * DiskRoom.operationByteCount + 2 * waiting.byteCount
       let buffered = files.bufferedByteCount
       // Each file whose content waits may need one, and a folder for it.
-      let fileCount = addition.byteCount > 0 ? 16 + 2 * (buffered / VaultFormat.inlineLimit) : 0
+      let unjoined = min(buffered / VaultFormat.inlineLimit, files.unjoinedCount)
+      let fileCount = addition.byteCount > 0 ? 16 + 2 * unjoined : 0
       return room.has(
         addition.contentByteCount + buffered + max(0, rows - index.tables.freeByteCount), fileCount: fileCount)
     }

@@ -246,6 +246,90 @@ import Testing
   }
 
   @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `what is in place is changed only as long as everything can still be removed`() throws {
+    let small = try SmallDisk(mebibytes: 64, seed: 12)
+    let bytes = small.generator.bytes(200)
+    let paths = try (0..<6000).map { try VaultPath("file \($0)") }
+    for path in paths { try small.vault.importFile(small.fixture.source(bytes), to: path) }
+    try small.vault.commit()
+    try small.disk.fill()
+    for path in paths {
+      _ = try small.found {
+        var changes = AttributeChanges()
+        changes.permissions = 0o640
+        try small.vault.setAttributes(changes, at: path)
+      }
+    }
+    _ = try small.found { try small.vault.commit() }
+    #expect(small.refusalCount > 0)
+    for path in paths { try small.vault.remove(path) }
+    // Nothing waits for more room than there is, and the log keeps none of it.
+    try small.vault.commit()
+    #expect(try small.vault.space().bytesForProcess > 1 << 20)
+    try small.check(small.vault)
+    try small.vault.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `holes that are made on a full disk can be stored, and give room back`() throws {
+    let small = try SmallDisk(mebibytes: 32, seed: 13)
+    let path = try VaultPath("file")
+    var bytes = small.generator.bytes(16 << 20)
+    try small.vault.importFile(small.fixture.source(bytes), to: path)
+    try small.vault.commit()
+    try small.disk.fill()
+    let file = try small.vault.createFile(at: path)
+    for start in stride(from: 0, to: bytes.count, by: 1 << 20) {
+      let hole = (start + 65_536)..<(start + 983_040)
+      try file.punchHole(UInt64(hole.lowerBound)..<UInt64(hole.upperBound))
+      bytes.replaceSubrange(hole, with: [UInt8](repeating: 0, count: hole.count))
+    }
+    try file.sync()
+    #expect(try small.vault.contents(of: path) == bytes)
+    #expect(try small.vault.space().bytesForProcess > 12 << 20)
+    try file.close()
+    try small.vault.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `slots that were given back are no room`() throws {
+    let small = try SmallDisk(mebibytes: 64, seed: 14)
+    let path = try VaultPath("file")
+    let bytes = small.generator.bytes(8 << 20)
+    var file = try small.vault.createFile(at: path)
+    for _ in 0..<2 {
+      // Every block moves, and leaves a slot that goes back to the disk when the file is closed.
+      try file.write(bytes, at: 0)
+      try file.sync()
+    }
+    try file.close()
+    file = try small.vault.createFile(at: path)
+    // Looks for slots that nothing uses.
+    try file.write([1], at: 0)
+    try file.sync()
+    try small.disk.fill()
+    // As it does by itself a moment later.
+    small.vault.room.look()
+    for block in 0..<400 { _ = try small.found { try file.write([2], at: UInt64(block * 16_384 + 100)) } }
+    #expect(small.refusalCount > 0)
+    // Nothing that was taken is refused later.
+    #expect(throws: Never.self) { try file.sync() }
+    try file.close()
+    try small.vault.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `files that grow beside each other need one place each`() throws {
+    let small = try SmallDisk(mebibytes: 160, files: 800, seed: 15)
+    let files = try (0..<6).map { try small.vault.createFile(at: VaultPath("file \($0)")) }
+    for offset in 0..<10 {
+      for file in files { try file.write([UInt8](repeating: 4, count: 30_000), at: UInt64(30_000 * offset)) }
+    }
+    for file in files { try file.close() }
+    try small.vault.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
   func `a key store on the same disk keeps up with the vault`() throws {
     let fixture = try VaultFixture()
     let disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: 16)

@@ -21,7 +21,7 @@ long long coffer_sqlite_log_size(void *connection);
 /// Binds a blob without copying it: it must stay until the statement is reset. Returns an SQLite result code.
 int coffer_sqlite_bind_blob(void *statement, int parameter, const void *bytes, int count);
 int coffer_sqlite_bind_integer(void *statement, int parameter, long long value);
-/// SQLITE_ROW (100), SQLITE_DONE (101) or an extended error code.
+/// SQLITE_ROW (100), SQLITE_DONE (101) or an extended error code. A quota that is used up is SQLITE_FULL, like a full disk.
 int coffer_sqlite_step(void *statement);
 /// Makes the statement ready to be bound and stepped again.
 void coffer_sqlite_reset(void *statement);

@@ -82,7 +82,11 @@ struct Addition {
   /// Not more than no disk has: a source may say that it is as long as it likes.
   var contentByteCount: Int { min(byteCount, 1 << 60) }
 
+  /// It changes what is in place: it may wait for room, as long as not much else does.
+  var isInPlace = false
+
   /// A name, or an attribute.
   static let rows = Addition(byteCount: 0)
+  static let inPlace = Addition(byteCount: 0, isInPlace: true)
   static func content(_ byteCount: Int) -> Addition { Addition(byteCount: byteCount) }
 }

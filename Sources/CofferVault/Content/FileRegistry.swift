@@ -214,6 +214,19 @@ final class FileRegistry: Sendable {
 
   // MARK: Commits
 
+  /// Files whose content has changes that have not joined.
+  var unjoinedCount: Int {
+    state.withLock { state in state.entries.values.count { $0.node.hasChanges.load(ordering: .relaxed) } }
+  }
+
+  /// Bytes of slots that go back to the disk when the commit of `generation` is durable.
+  func freedByteCount(by generation: UInt64) -> UInt64 {
+    let nodes = state.withLock { state in
+      state.joined.filter { $0.value <= generation }.keys.compactMap { state.entries[$0]?.node }
+    }
+    return nodes.reduce(0) { $0 + $1.freedByteCount(by: generation) }
+  }
+
   func didJoin(_ inode: InodeNumber, generation: UInt64) { state.withLock { $0.joined[inode] = generation } }
 
   /// A commit is durable.
@@ -331,6 +344,9 @@ extension FileNode {
   var pageCount: Int { state.withLock { _ in pages.count } }
   var dirtyPages: Int { state.withLock { _ in dirtyPageCount } }
   var needsCommit: Bool { state.withLock { _ in slots.needsCommit } }
+  fileprivate func freedByteCount(by generation: UInt64) -> UInt64 {
+    state.withLock { _ in object.map { slots.waitingCount(until: generation) << $0.exponent } ?? 0 }
+  }
 
   /// Plaintext in memory that could lie in an object. What fits into a record stays as long as the file is in use, and is not
   /// counted: there would be nothing to gain from whoever has most.

@@ -100,7 +100,7 @@ public final class OpenFile: Sendable {
   public func setModified(_ modified: Timestamp?, accessed: Timestamp? = nil) throws(VaultError) {
     try begin(.writing)
     defer { end() }
-    try vault.change { session in
+    try vault.change(adding: .inPlace) { session in
       var inode = try session.inode(self.node.number)
       if let modified { inode.modified = modified }
       if let accessed { inode.accessed = accessed }

@@ -8,6 +8,8 @@ struct SlotAllocator {
   /// Slots that a block of the present content lies in.
   private(set) var used: UInt64
   private var free = SlotRanges()
+  /// As many of `free`, at most, have no room on the disk any more: nobody knows which.
+  private var holeCount: UInt64 = 0
   /// Freed by what has not joined yet.
   private var unjoined = SlotRanges()
   /// Freed by joins that no durable commit holds yet, by the generation that will.
@@ -26,8 +28,12 @@ struct SlotAllocator {
   var use: SlotUse { SlotUse(reach: reach, used: used) }
   /// Slots below the reach that are neither used nor known here.
   var hasUnknown: Bool { used < reach }
-  /// Slots below the reach that can be written.
-  var freeCount: UInt64 { free.slotCount }
+  /// Slots below the reach that can be written, and for sure have room on the disk.
+  var freeCount: UInt64 { free.slotCount - min(free.slotCount, holeCount) }
+  /// Slots that the present content has let go, and that the commit of `generation` frees.
+  func waitingCount(until generation: UInt64) -> UInt64 {
+    waiting.reduce(0) { $0 + ($1.generation <= generation ? $1.slots.slotCount : 0) }
+  }
   var isWaiting: Bool { !waiting.isEmpty || !unjoined.isEmpty }
   var needsCommit: Bool { waiting.reduce(0) { $0 + $1.slots.ranges.count } > Self.waitingLimit }
 
@@ -84,15 +90,18 @@ struct SlotAllocator {
     return free.removeFirst(free.ranges.count - Self.freeLimit)
   }
 
-  /// Slots that a look through the map found unused.
+  /// Slots that a look through the map found unused. They may have been given back to the disk.
   mutating func didFind(_ ranges: [Range<UInt64>]) {
-    for range in ranges.prefix(Self.freeLimit) { free.insert(range) }
+    for range in ranges.prefix(Self.freeLimit) {
+      free.insert(range)
+      holeCount += UInt64(range.count)
+    }
   }
 
   /// All free slots, which are then no longer known here.
   mutating func takeAllFree() -> [Range<UInt64>] {
     free.coalesce()
-    defer { free = SlotRanges() }
+    defer { (free, holeCount) = (SlotRanges(), 0) }
     return free.ranges
   }
 

@@ -71,6 +71,8 @@ final class IndexSession {
     }()
   }
 
+  private static let stuckCount = 1024
+
   init(stored: StoredRows, keys: UnlockedKeys) {
     self.stored = stored
     root = stored.root
@@ -103,13 +105,17 @@ final class IndexSession {
   /// So much has gathered that the next operation should wait until a commit has begun.
   ///
   /// - Parameter operationLimit: how many operations one commit may hold, where little room is left on the disk.
-  func isFull(operationLimit: Int) -> Bool { reaches(Limits(operations: operationLimit)) && mayHaveRoom }
+  func isFull(operationLimit: Int) -> Bool {
+    reaches(Limits(operations: operationLimit)) && (mayHaveRoom || isOverfull)
+  }
 
   /// No commit has found the disk full, or enough has been done since that another may find room.
   var mayHaveRoom: Bool { operationCountAtFailure.map { operationCount >= $0 + max(16, $0 / 8) } ?? true }
 
   /// So much has gathered that nothing more can wait for room on the disk.
   var isOverfull: Bool { reaches(.ofFullDisk) }
+  /// A commit has found the disk full, and so much has gathered that the rest is kept for what removes something.
+  var isStuck: Bool { operationCountAtFailure != nil && operationCount >= Self.stuckCount }
 
   private func reaches(_ limits: Limits) -> Bool {
     operationCount >= limits.operations || buffer.rows.count >= limits.rows || buffer.byteCount >= limits.bytes

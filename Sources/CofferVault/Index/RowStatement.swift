@@ -141,6 +141,8 @@ struct IndexStatements {
   let rollback: RowStatement
   /// Copies the log into the index, and gives its room back.
   let cutLog: RowStatement
+  /// Copies the log into the index, and keeps its room.
+  let emptyLog: RowStatement
   private let freePages: RowStatement
   /// Valid until ``close()``.
   private let connection: UnsafeMutableRawPointer
@@ -166,6 +168,7 @@ struct IndexStatements {
     rollback = try RowStatement(db, "ROLLBACK")
     freePages = try RowStatement(db, "PRAGMA freelist_count")
     cutLog = try RowStatement(db, "PRAGMA wal_checkpoint(TRUNCATE)")
+    emptyLog = try RowStatement(db, "PRAGMA wal_checkpoint(RESTART)")
   }
 
   func close() {
@@ -174,7 +177,9 @@ struct IndexStatements {
         statement.close()
       }
     }
-    let others = [bucket, storeBucket, root, storeRoot, salt, storeSalt, begin, commit, rollback, cutLog, freePages]
+    let others = [
+      bucket, storeBucket, root, storeRoot, salt, storeSalt, begin, commit, rollback, cutLog, emptyLog, freePages,
+    ]
     for statement in others { statement.close() }
   }
 

@@ -20,7 +20,7 @@ extension Vault {
   /// Throws `notFound` or `invalidTime`.
   @discardableResult
   public func setAttributes(_ changes: AttributeChanges, of number: InodeNumber) throws(VaultError) -> FileAttributes {
-    try change { session in try apply(changes, to: session.node(number), session) }
+    try change(adding: .inPlace) { session in try apply(changes, to: session.node(number), session) }
   }
 
   /// As above, for what is at `path`.
@@ -28,7 +28,9 @@ extension Vault {
   public func setAttributes(
     _ changes: AttributeChanges, at path: VaultPath, followingLinks: Bool = false
   ) throws(VaultError) -> FileAttributes {
-    try change { session in try apply(changes, to: session.resolve(path, followingLinks: followingLinks), session) }
+    try change(adding: .inPlace) { session in
+      try apply(changes, to: session.resolve(path, followingLinks: followingLinks), session)
+    }
   }
 
   func attributes(of inode: Inode, _ session: IndexSession) -> FileAttributes { present(FileAttributes(inode)) }

@@ -11,7 +11,7 @@ extension Vault {
     _ name: [UInt8], in folder: InodeNumber, to newName: [UInt8], in newFolder: InodeNumber,
     mode: RenameMode = .replace
   ) throws(VaultError) {
-    try change { session in
+    try change(adding: .inPlace) { session in
       let (name, newName) = (try VaultPath.checked(name), try VaultPath.checked(newName))
       try rename(name, in: session.folder(folder), to: newName, in: session.folder(newFolder), mode, session)
     }
@@ -19,7 +19,7 @@ extension Vault {
 
   /// As above, by paths. Throws `rootFolder` too.
   public func rename(_ old: VaultPath, to new: VaultPath, mode: RenameMode) throws(VaultError) {
-    try change { session in
+    try change(adding: .inPlace) { session in
       guard let newName = new.lastName else { throw VaultError.rootFolder }
       let (folder, name) = try session.place(of: old)
       guard try session.entry(name, in: folder.number) != nil else { throw VaultError.notFound }

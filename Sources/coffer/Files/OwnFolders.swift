@@ -12,7 +12,7 @@ struct OwnFolders {
     let session = Session.present
     vault = try session.held?.identity ?? FolderIdentity(at: options.vaultPath)
     keyStore = session.held == nil ? try? FolderIdentity(at: options.keyStorePath) : session.held?.keyStore
-    mounts = Set((session.mounts?.places ?? []).compactMap { try? FolderIdentity(at: $0).device })
+    mounts = Set((session.mounts?.placesInTree ?? []).compactMap { try? FolderIdentity(at: $0).device })
   }
 
   /// Throws where what a person named is one of the first two, or in it.

@@ -20,6 +20,8 @@
 
     /// Canonical paths of the mount points.
     var places: [String] { state.withLock { $0.servers.map(\.place) } }
+    /// Those that are still seen there: a mount that was taken out of the tree lives on while programs use files in it.
+    var placesInTree: [String] { places.filter(Mounts.isVault) }
 
     /// Rises while programs use the mounts.
     var uses: Int { state.withLock { state in state.servers.reduce(state.formerUses) { $0 + $1.view.uses } } }

@@ -70,7 +70,7 @@
       let code: Int32 =
         switch error {
         case .noDevice, .noHelper: 69
-        case .failed: 73
+        case .failed, .othersRefused: 73
         case .busy, .busyBelow, .notStored: 75
         case .notMounted: 66
         case .foreign: 64

@@ -63,7 +63,7 @@ struct BackupCommand: ParsableCommand {
   /// Throws where the folder is in a mount of the vault. What the backup would store there waits for the backup to end: both would
   /// wait forever.
   private func requireOutsideMounts(_ path: String, _ files: FileSystem) throws {
-    for mount in Session.present.mounts?.places ?? [] {
+    for mount in Session.present.mounts?.placesInTree ?? [] {
       guard let root = try files.status(of: mount + "/."), try FolderIdentity(root).sharesFileSystem(with: path)
       else { continue }
       throw Failure.usage("a backup must be outside the vault, and \(mount) shows what is in it; choose another folder")

@@ -162,6 +162,20 @@ final class MountTests {
     try desk.served("backup", "copy")
   }
 
+  @Test(.enabled(if: MountedDisk.isPossible, "only root can take a mount out of the tree like that"))
+  func `a mount that lives on outside the tree keeps no backup away`() throws {
+    try desk.done("mount", "mnt")
+    try shell("echo text > mnt/file")
+    let user = try desk.start(
+      "/usr/bin/python3", ["-c", "import sys; file = open('mnt/file'); print('open', flush=True); sys.stdin.read()"])
+    #expect(user.line() == "open\n")
+    try shell("umount -l mnt")
+    try desk.served("backup", "copy")
+    #expect(try desk.done("verify", "--vault", "copy").output.contains("damaged    nothing"))
+    user.endInput()
+    #expect(user.wait().code == 0)
+  }
+
   @Test func `two mounts show the same vault, a folder of it, or nothing that can be changed`() throws {
     try desk.done("mkdir", "/folder")
     try desk.done("mount", "mnt")
