@@ -30,6 +30,14 @@ static sqlite3_file *log_file(sqlite3 *connection) {
   return log == NULL || log->pMethods == NULL ? NULL : log;
 }
 
+long long coffer_sqlite_size(void *connection) {
+  sqlite3_file *file = NULL;
+  sqlite3_int64 size = 0;
+  if (sqlite3_file_control((sqlite3 *)connection, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return 0;
+  if (file == NULL || file->pMethods == NULL || file->pMethods->xFileSize(file, &size) != SQLITE_OK) return 0;
+  return size;
+}
+
 long long coffer_sqlite_log_size(void *connection) {
   sqlite3_file *log = log_file((sqlite3 *)connection);
   sqlite3_int64 size = 0;

@@ -142,7 +142,7 @@ public final class Vault: Sendable {
       state.withLock { state in
         if let position = state.holds.firstIndex(of: generation) { state.holds.remove(at: position) }
       }
-      files.didCommit(generation: releasable(index.read { $0.committed.generation }))
+      files.didCommit(generation: releasable(index.read { $0.committed.generation }), isShort: room.isShort)
       finish([])
     }
     return try body()
@@ -183,9 +183,10 @@ public final class Vault: Sendable {
       files.commitFailed(error)
       throw error
     }
+    let wasShort = room.isShort || isLent
     room.hasRefused.store(false, ordering: .relaxed)
     guard let (root, removals) = committed else { return }
-    files.didCommit(generation: releasable(root.generation))
+    files.didCommit(generation: releasable(root.generation), isShort: wasShort)
     finish(removals)
     // At once, before somebody else takes the room that a removal made.
     if isLent { index.cutLog() }
@@ -297,7 +298,10 @@ public final class Vault: Sendable {
         guard VaultError.wrapping(error) == .full, !index.read(\.isOverfull) else { throw error }
         lacksRoom = true
       }
-      if addition?.isInPlace == true, index.read(\.isStuck) { throw VaultError.full }
+      if addition?.isInPlace == true, index.read(\.isStuck) {
+        guard room.isWorthTrying() else { throw VaultError.full }
+        try commitJoined()
+      }
       let (result, changes) = try index.perform(lacksRoom: lacksRoom) { session in
         (try body(session), changeObservers.isEmpty ? [] : session.takeNoted())
       }

@@ -13,6 +13,10 @@ void coffer_sqlite_remove_hooks(void *connection);
 /// Sets how many pages the write-ahead log has when a commit copies it into the database. `connection` is a `sqlite3 *`.
 void coffer_sqlite_copy_log(void *connection, int page_count);
 
+/// The length of the database's file, without what the write-ahead log has yet to add to it, in bytes. `connection` is a
+/// `sqlite3 *`.
+long long coffer_sqlite_size(void *connection);
+
 /// The length of the write-ahead log's file, in bytes; 0 where there is none. `connection` is a `sqlite3 *`.
 long long coffer_sqlite_log_size(void *connection);
 

@@ -29,6 +29,8 @@ final class DiskRoom: Sendable {
   /// Bytes that were changed since.
   private let unlooked = Atomic(0)
 
+  private let tryTime = Atomic<UInt64>(0)
+
   /// The last commit found no room, whatever the disk says: there may be a quota.
   let hasRefused = Atomic(false)
 
@@ -63,6 +65,14 @@ final class DiskRoom: Sendable {
     look()
     return !hasRefused.load(ordering: .relaxed) && freeBytes.load(ordering: .relaxed) >= UInt64(byteCount)
       && freeFiles.load(ordering: .relaxed) >= UInt64(fileCount)
+  }
+
+  /// Whether to try once more what has found no room, for the sake of an operation that would be refused: not for each of many.
+  func isWorthTrying() -> Bool {
+    let now = DispatchTime.now().uptimeNanoseconds
+    let last = tryTime.load(ordering: .relaxed)
+    guard now &- last > Self.nanosecondsBetweenLooks else { return false }
+    return tryTime.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
   }
 
   /// Looks how much is free.

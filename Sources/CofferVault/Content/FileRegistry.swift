@@ -230,7 +230,9 @@ final class FileRegistry: Sendable {
   func didJoin(_ inode: InodeNumber, generation: UInt64) { state.withLock { $0.joined[inode] = generation } }
 
   /// A commit is durable.
-  func didCommit(generation: UInt64) {
+  ///
+  /// - Parameter isShort: whether the disk lacks the room that files could give back.
+  func didCommit(generation: UInt64, isShort: Bool) {
     // Those of two threads may come here in the other order.
     committed.max(generation, ordering: .acquiringAndReleasing)
     let done = state.withLock { state -> [FileNode] in
@@ -244,7 +246,7 @@ final class FileRegistry: Sendable {
     for node in done {
       node.didCommit(generation: generation)
       // Elsewhere a file that is in use keeps them for what is written next.
-      if node.vault.room.isShort { node.giveBackFreeSlots() }
+      if isShort { node.giveBackFreeSlots() }
       settle(node)
       endWork(on: node)
     }

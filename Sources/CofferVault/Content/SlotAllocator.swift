@@ -8,8 +8,8 @@ struct SlotAllocator {
   /// Slots that a block of the present content lies in.
   private(set) var used: UInt64
   private var free = SlotRanges()
-  /// As many of `free`, at most, have no room on the disk any more: nobody knows which.
-  private var holeCount: UInt64 = 0
+  /// Some of `free` may have no room on the disk, nobody knows which.
+  private var mayHaveHoles = false
   /// Freed by what has not joined yet.
   private var unjoined = SlotRanges()
   /// Freed by joins that no durable commit holds yet, by the generation that will.
@@ -28,8 +28,8 @@ struct SlotAllocator {
   var use: SlotUse { SlotUse(reach: reach, used: used) }
   /// Slots below the reach that are neither used nor known here.
   var hasUnknown: Bool { used < reach }
-  /// Slots below the reach that can be written, and for sure have room on the disk.
-  var freeCount: UInt64 { free.slotCount - min(free.slotCount, holeCount) }
+  /// Slots below the reach that can be written, and have room on the disk for sure.
+  var freeCount: UInt64 { mayHaveHoles ? 0 : free.slotCount }
   /// Slots that the present content has let go, and that the commit of `generation` frees.
   func waitingCount(until generation: UInt64) -> UInt64 {
     waiting.reduce(0) { $0 + ($1.generation <= generation ? $1.slots.slotCount : 0) }
@@ -39,13 +39,19 @@ struct SlotAllocator {
 
   /// Takes up to `count` neighbouring slots.
   mutating func take(upTo count: UInt64) -> Range<UInt64> {
-    if let found = free.takeLast(upTo: count) { return found }
+    if let found = free.takeLast(upTo: count) {
+      if free.isEmpty { mayHaveHoles = false }
+      return found
+    }
     defer { reach += count }
     return reach..<(reach + count)
   }
 
-  /// Gives back slots that no map entry ever named in the index.
-  mutating func giveBack(_ slots: Range<UInt64>) { free.insert(slots) }
+  /// Gives back slots that no map entry ever named in the index. There may have been no room to write them.
+  mutating func giveBack(_ slots: Range<UInt64>) {
+    free.insert(slots)
+    mayHaveHoles = true
+  }
 
   mutating func didUse(_ count: UInt64) { used += count }
 
@@ -92,16 +98,14 @@ struct SlotAllocator {
 
   /// Slots that a look through the map found unused. They may have been given back to the disk.
   mutating func didFind(_ ranges: [Range<UInt64>]) {
-    for range in ranges.prefix(Self.freeLimit) {
-      free.insert(range)
-      holeCount += UInt64(range.count)
-    }
+    for range in ranges.prefix(Self.freeLimit) { free.insert(range) }
+    mayHaveHoles = !free.isEmpty
   }
 
   /// All free slots, which are then no longer known here.
   mutating func takeAllFree() -> [Range<UInt64>] {
     free.coalesce()
-    defer { (free, holeCount) = (SlotRanges(), 0) }
+    defer { (free, mayHaveHoles) = (SlotRanges(), false) }
     return free.ranges
   }
 

@@ -208,14 +208,14 @@ final class Index: Sendable {
       guard VaultError.wrapping(error) == .full else { return false }
       if isFirst, isPrepared {
         // The log may be what takes it.
-        emptyLog()
+        emptyLog(growingBy: .max)
         return true
       }
       // Where a look at what is stored fails, the disk is still what has failed the commit, and the changes stay.
       guard let isShrinking = try? read({ try $0.isShrinking(commit) }) else { return false }
       guard makeRoom(commit, isShrinking) else { return false }
       // The log is copied into the index first, which may have lacked room to grow, and then has room for the commit.
-      emptyLog()
+      emptyLog(growingBy: Ballast.byteCount / 2)
       return true
     }
     do {
@@ -234,7 +234,7 @@ final class Index: Sendable {
 
   /// Gives the room of the log back, as far as the index has room for what it holds.
   func cutLog() { tables.using { tables.cutLog() } }
-  private func emptyLog() { tables.using { tables.emptyLog() } }
+  private func emptyLog(growingBy limit: Int) { tables.using { tables.emptyLog(growingBy: limit) } }
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///

@@ -188,9 +188,14 @@ final class IndexTables {
   /// Gives the room of the log back, as far as the index has room for what it holds. Where it has none, the log stays.
   func cutLog() { _ = try? statements.cutLog.first { _ in } }
 
-  /// Copies the log into the index, as far as that has room for it, and keeps the log's own room for what comes next: on a full
-  /// disk others would take it at once.
-  func emptyLog() { _ = try? statements.emptyLog.first { _ in } }
+  /// Copies the log into the index, and keeps the log's own room for what comes next: on a full disk others would take it at
+  /// once. Not where the index would have to grow by more than `limit` bytes: it would take the room, and lack the rest.
+  func emptyLog(growingBy limit: Int) {
+    guard let pageCount = try? statements.pageCount(),
+      pageCount * IndexDatabase.pageSize - statements.byteCount <= limit
+    else { return }
+    _ = try? statements.emptyLog.first { _ in }
+  }
 
   /// Pages that the log has when it is copied into the index: SQLite's number, and a MiB where little room is left.
   private static let logLength = (usual: Int32(1000), short: Int32(128))

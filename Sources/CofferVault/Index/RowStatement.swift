@@ -144,6 +144,7 @@ struct IndexStatements {
   /// Copies the log into the index, and keeps its room.
   let emptyLog: RowStatement
   private let freePages: RowStatement
+  private let pages: RowStatement
   /// Valid until ``close()``.
   private let connection: UnsafeMutableRawPointer
 
@@ -167,6 +168,7 @@ struct IndexStatements {
     commit = try RowStatement(db, "COMMIT")
     rollback = try RowStatement(db, "ROLLBACK")
     freePages = try RowStatement(db, "PRAGMA freelist_count")
+    pages = try RowStatement(db, "PRAGMA page_count")
     cutLog = try RowStatement(db, "PRAGMA wal_checkpoint(TRUNCATE)")
     emptyLog = try RowStatement(db, "PRAGMA wal_checkpoint(RESTART)")
   }
@@ -179,6 +181,7 @@ struct IndexStatements {
     }
     let others = [
       bucket, storeBucket, root, storeRoot, salt, storeSalt, begin, commit, rollback, cutLog, emptyLog, freePages,
+      pages,
     ]
     for statement in others { statement.close() }
   }
@@ -188,6 +191,10 @@ struct IndexStatements {
 
   /// Pages of the index that hold nothing.
   func freePageCount() throws -> Int { try freePages.first { Int(clamping: $0.integer(0)) } ?? 0 }
+  /// Pages of the index, also those that are only in the log yet.
+  func pageCount() throws -> Int { try pages.first { Int(clamping: $0.integer(0)) } ?? 0 }
+  /// The length of the index's file.
+  var byteCount: Int { Int(clamping: coffer_sqlite_size(connection)) }
   /// The length of the log's file.
   var logByteCount: Int { Int(clamping: coffer_sqlite_log_size(connection)) }
 

@@ -96,6 +96,7 @@
   /// There are no mounts on this system.
   final class HeldMounts: Sendable {
     let places: [String] = []
+    let placesInTree: [String] = []
     let uses = 0
 
     init(_ container: Container) {}
