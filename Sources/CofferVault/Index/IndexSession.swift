@@ -48,29 +48,6 @@ final class IndexSession {
   /// As many operations as there were when a commit last found the disk full; nil since one has succeeded.
   private var operationCountAtFailure: Int?
 
-  /// Operations, rows and bytes that gather before a commit is made in any case: bounds memory, and what a crash undoes.
-  private struct Limits {
-    var operations = 4096
-    var rows = 8192
-    var bytes = 1 << 20
-
-    init() {}
-
-    /// At most so many operations, with what such operations have.
-    init(operations limit: Int) {
-      operations = min(operations, limit)
-      rows = min(rows, max(256, 2 * operations))
-      bytes = min(bytes, max(256 << 10, operations << 8))
-    }
-
-    /// Where the disk has no room for a commit: what is removed may yet make some.
-    static let ofFullDisk: Limits = {
-      var limits = Limits()
-      (limits.operations, limits.rows, limits.bytes) = (16_384, 32_768, 4 << 20)
-      return limits
-    }()
-  }
-
   private static let stuckCount = 1024
 
   init(stored: StoredRows, keys: UnlockedKeys) {
@@ -106,7 +83,7 @@ final class IndexSession {
   ///
   /// - Parameter operationLimit: how many operations one commit may hold, where little room is left on the disk.
   func isFull(operationLimit: Int) -> Bool {
-    reaches(Limits(operations: operationLimit)) && (mayHaveRoom || isOverfull)
+    reaches(GatheringLimits(operations: operationLimit)) && (mayHaveRoom || isOverfull)
   }
 
   /// No commit has found the disk full, or enough has been done since that another may find room.
@@ -117,7 +94,7 @@ final class IndexSession {
   /// A commit has found the disk full, and so much has gathered that the rest is kept for what removes something.
   var isStuck: Bool { operationCountAtFailure != nil && operationCount >= Self.stuckCount }
 
-  private func reaches(_ limits: Limits) -> Bool {
+  private func reaches(_ limits: GatheringLimits) -> Bool {
     operationCount >= limits.operations || buffer.rows.count >= limits.rows || buffer.byteCount >= limits.bytes
   }
 
@@ -331,20 +308,6 @@ final class IndexSession {
       if case .success(.bucket) = outcome, !answers.keepsBuckets { continue }
       answers.add(outcome, of: read, expected)
     }
-  }
-
-  /// What `transform` makes of each element. It goes on behind one that needs what is not in memory, so that all that is
-  /// missing is read together.
-  func gather<Element, Result>(
-    _ elements: some Sequence<Element>, _ transform: (Element) throws -> Result
-  ) throws -> [Result] {
-    var results: [Result] = []
-    var isComplete = true
-    for element in elements {
-      do { results.append(try transform(element)) } catch is NotInMemory { isComplete = false }
-    }
-    guard isComplete else { throw NotInMemory() }
-    return results
   }
 
   // MARK: Rows
