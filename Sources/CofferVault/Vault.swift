@@ -211,7 +211,7 @@ public final class Vault: Sendable {
     // While somebody holds an older commit, nothing is deleted.
     guard state.withLock({ $0.holds.isEmpty }) else { return false }
     // Rows are sealed, and lie in pages that are not full.
-    let wanted = UInt64(2 * commit.changes.byteCount)
+    let wanted = UInt64(max(1, 2 * commit.changes.byteCount))
     var found = files.freedByteCount(by: commit.generation)
     if found >= wanted { return true }
     for case let object? in commit.removals.lazy.map(\.object) {
