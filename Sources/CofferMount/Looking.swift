@@ -4,20 +4,28 @@
 struct Looking {
   private var misses = 0
   private var passes = 0
+  /// So many times nobody looks before it is tried again.
+  private var passLimit = Self.firstPassLimit
 
   private static let missLimit = 3
-  /// So many times nobody looks before it is tried again.
-  private static let passLimit = 32
+  private static let firstPassLimit = 32
+  /// A program that goes on as it did is tried less and less often.
+  private static let lastPassLimit = 1024
 
   /// Takes note of being asked.
   mutating func isWorthwhile() -> Bool {
     if misses < Self.missLimit { return true }
     passes += 1
-    if passes < Self.passLimit { return false }
+    if passes < passLimit { return false }
     passes = 0
+    passLimit = min(2 * passLimit, Self.lastPassLimit)
     return true
   }
 
-  mutating func didFind() { misses = 0 }
+  mutating func didFind() {
+    misses = 0
+    passLimit = Self.firstPassLimit
+  }
+
   mutating func didMiss() { misses += 1 }
 }

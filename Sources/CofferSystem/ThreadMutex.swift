@@ -1,5 +1,5 @@
 #if os(Linux)
-  internal import Glibc
+  public import Glibc
 
   typealias Mutex<Value> = ThreadMutex<Value>
 
@@ -9,48 +9,43 @@
   /// Linux has Synchronization hand a contended lock to the thread that waits longest (a futex with priority
   /// inheritance), so that each use costs a switch of threads from then on. Four threads that wrote 4 KiB at random
   /// places of a file were a third slower than one; with this one they are as fast. And ThreadSanitizer can see it.
-  public final class ThreadMutex<Value>: @unchecked Sendable {
-    private let lock: UnsafeMutablePointer<pthread_mutex_t>
-    /// With a byte of its own, so that a value without size does not share its address with something else.
-    private var value: (guarded: Value, UInt8)
-
-    public init(_ value: consuming sending Value) {
-      self.value = (value, 0)
-      lock = .allocate(capacity: 1)
-      lock.initialize(to: pthread_mutex_t())
-      pthread_mutex_init(lock, nil)
+  ///
+  /// The value and its lock are one allocation, of which this is a reference: files that are opened and closed make and
+  /// give back several.
+  public struct ThreadMutex<Value>: @unchecked Sendable {
+    @usableFromInline final class Storage: ManagedBuffer<Value, pthread_mutex_t> {
+      deinit { _ = withUnsafeMutablePointerToElements { pthread_mutex_destroy($0) } }
     }
 
-    deinit {
-      pthread_mutex_destroy(lock)
-      lock.deallocate()
+    @usableFromInline let storage: ManagedBuffer<Value, pthread_mutex_t>
+
+    public init(_ value: consuming sending Value) {
+      let value = value
+      storage = Storage.create(minimumCapacity: 1) { _ in value }
+      storage.withUnsafeMutablePointerToElements { lock in
+        lock.initialize(to: pthread_mutex_t())
+        pthread_mutex_init(lock, nil)
+      }
     }
 
     @inlinable
     public func withLock<Result, Failure: Error>(
       _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-      begin()
+      _ = storage.withUnsafeMutablePointerToElements { pthread_mutex_lock($0) }
       defer { end() }
-      return try body(&self[])
+      return try body(&storage.header)
     }
 
     @inlinable
     public func withLockIfAvailable<Result, Failure: Error>(
       _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
-      guard beginIfAvailable() else { return nil }
+      guard storage.withUnsafeMutablePointerToElements({ pthread_mutex_trylock($0) }) == 0 else { return nil }
       defer { end() }
-      return try body(&self[])
+      return try body(&storage.header)
     }
 
-    @usableFromInline func begin() { pthread_mutex_lock(lock) }
-    @usableFromInline func beginIfAvailable() -> Bool { pthread_mutex_trylock(lock) == 0 }
-    @usableFromInline func end() { pthread_mutex_unlock(lock) }
-
-    @usableFromInline subscript() -> Value {
-      get { value.guarded }
-      _modify { yield &value.guarded }
-    }
+    @inlinable func end() { _ = storage.withUnsafeMutablePointerToElements { pthread_mutex_unlock($0) } }
   }
 #endif

@@ -19,10 +19,11 @@
       #expect(!looks.contains(false))
     }
 
-    @Test func `three misses in a row end it, and from time to time it tries again`() {
+    @Test func `three misses in a row end it, and it tries again less and less often`() {
       var looking = Looking()
-      let looks = looks(&looking, 100) { $0.didMiss() }
-      #expect(looks.indices.filter { looks[$0] } == [0, 1, 2, 34, 66, 98])
+      let looks = looks(&looking, 5000) { $0.didMiss() }
+      let times = looks.indices.filter { looks[$0] }
+      #expect(times == [0, 1, 2, 34, 98, 226, 482, 994, 2018, 3042, 4066])
     }
 
     @Test func `one find makes it look again`() {
@@ -30,8 +31,8 @@
       _ = looks(&looking, 3) { $0.didMiss() }
       let found = looks(&looking, 32) { $0.didFind() }
       #expect(found == Array(repeating: false, count: 31) + [true])
-      let missed = looks(&looking, 4) { $0.didMiss() }
-      #expect(missed == [true, true, true, false])
+      let missed = looks(&looking, 3 + 32) { $0.didMiss() }
+      #expect(missed == Array(repeating: true, count: 3) + Array(repeating: false, count: 31) + [true])
     }
   }
 #endif

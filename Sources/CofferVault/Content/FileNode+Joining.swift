@@ -152,4 +152,9 @@ extension FileNode {
   var isUnfinished: Bool {
     hasChanges.load(ordering: .acquiring) || state.withLock { _ in slots.isWaiting }
   }
+
+  /// Nor is there free space to give back: so it is where nobody has written since the file was opened.
+  var isSettled: Bool {
+    !hasChanges.load(ordering: .acquiring) && state.withLock { _ in !slots.isWaiting && !slots.hasFree }
+  }
 }

@@ -101,12 +101,16 @@ final class FileRegistry: Sendable {
 
   /// Ends one use; with the last, removes what has no name, or gives the file's free space back.
   func release(_ node: FileNode, in vault: Vault) {
-    enum Last { case no, unlinked, named }
+    enum Last { case no, unlinked, named, forgotten }
     let last = state.withLock { state -> Last in
       guard let entry = state.entries[node.number], entry.node === node else { return .no }
       entry.users -= 1
       guard entry.users == 0 else { return .no }
-      if !entry.isUnlinked { return .named }
+      if !entry.isUnlinked {
+        guard entry.workers == 0, node.isSettled else { return .named }
+        state.entries[node.number] = nil
+        return .forgotten
+      }
       state.removeGone(node)
       state.removals.append(.rows(node.number))
       return .unlinked
@@ -118,6 +122,7 @@ final class FileRegistry: Sendable {
       forgetMemory(of: node)
       vault.removeUnlinked()
     case .named: settle(node)
+    case .forgotten: forgetMemory(of: node)
     }
   }
 

@@ -35,6 +35,7 @@ struct SlotAllocator {
     waiting.reduce(0) { $0 + ($1.generation <= generation ? $1.slots.slotCount : 0) }
   }
   var isWaiting: Bool { !waiting.isEmpty || !unjoined.isEmpty }
+  var hasFree: Bool { !free.isEmpty }
   var needsCommit: Bool { waiting.reduce(0) { $0 + $1.slots.ranges.count } > Self.waitingLimit }
 
   /// Takes up to `count` neighbouring slots.

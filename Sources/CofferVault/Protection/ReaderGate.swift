@@ -6,7 +6,8 @@ final class ReaderGate: Sendable {
   private static let closed: UInt64 = 1 << 63
   /// How many are inside, and whether no more may enter.
   private let state: Atomic<UInt64>
-  private let condition = NSCondition()
+  /// Of all gates: each file in use has one, and seldom is any of them closed.
+  private static let condition = NSCondition()
 
   init(isOpen: Bool) { state = Atomic(isOpen ? 0 : Self.closed) }
 
@@ -19,18 +20,18 @@ final class ReaderGate: Sendable {
 
   func leave() {
     guard state.wrappingSubtract(1, ordering: .releasing).newValue == Self.closed else { return }
-    condition.lock()
-    condition.broadcast()
-    condition.unlock()
+    Self.condition.lock()
+    Self.condition.broadcast()
+    Self.condition.unlock()
   }
 
   /// Returns when nobody is inside any more.
   func close() {
     state.bitwiseOr(Self.closed, ordering: .acquiringAndReleasing)
-    condition.lock()
+    Self.condition.lock()
     // A reader that comes and is refused is inside for a moment too.
-    while state.load(ordering: .acquiring) != Self.closed { condition.wait() }
-    condition.unlock()
+    while state.load(ordering: .acquiring) != Self.closed { Self.condition.wait() }
+    Self.condition.unlock()
   }
 
   func open() { state.bitwiseAnd(~Self.closed, ordering: .releasing) }

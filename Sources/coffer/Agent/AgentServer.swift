@@ -48,6 +48,8 @@ final class AgentServer {
     var role = Role.none
     /// A thread works for it.
     var isBusy = false
+    /// What keeps it busy is the answer, no more what was asked for.
+    var isAnswering = false
     /// It keeps the vault from being locked for want of use.
     var isUser = false
     var hasHungUp = false
@@ -252,14 +254,17 @@ final class AgentServer {
     }
   }
 
-  private var runningCount: Int { connections.values.count { $0.role == .command && $0.isBusy } }
+  private var runningCount: Int { connections.values.count { $0.role == .command && $0.isBusy && !$0.isAnswering } }
 
   /// Does something that takes time, and then answers.
   private func start(_ number: Int, _ body: @escaping @Sendable () -> AgentAnswer) {
     guard let link = connections[number]?.link else { return }
     connections[number]?.isBusy = true
     let thread = Thread { [bell] in
-      link.send(body())
+      let answer = body()
+      // Before the client knows: who then asks what runs is not told of this.
+      bell.ring(.answering(number))
+      link.send(answer)
       bell.ring(.finished(number))
     }
     // As the first thread of a process has: commands walk down folders.
@@ -292,6 +297,7 @@ final class AgentServer {
         endUse(number)
         connections[number] = nil
         startWaiting()
+      case .answering(let number): connections[number]?.isAnswering = true
       case .idle(let number): endUse(number)
       case .wiped: beginEnd()
       case .lockChanged: if vault.present.state == .unlocked { idle.restart(now: now()) }
@@ -330,6 +336,8 @@ final class AgentServer {
 /// Where threads and signals tell the loop that something has happened.
 final class Bell: Sendable {
   enum Event: Sendable {
+    /// What was asked for is done, and the answer is on its way.
+    case answering(Int)
     case finished(Int)
     /// The vault was locked or unlocked.
     case lockChanged
