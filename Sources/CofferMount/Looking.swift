@@ -10,7 +10,7 @@ struct Looking {
   private static let missLimit = 3
   private static let firstPassLimit = 32
   /// A program that goes on as it did is tried less and less often.
-  private static let lastPassLimit = 1024
+  private static let lastPassLimit = 128
 
   /// Takes note of being asked.
   mutating func isWorthwhile() -> Bool {

@@ -13,15 +13,23 @@
   /// The value and its lock are one allocation, of which this is a reference: files that are opened and closed make and
   /// give back several.
   public struct ThreadMutex<Value>: @unchecked Sendable {
-    @usableFromInline final class Storage: ManagedBuffer<Value, pthread_mutex_t> {
+    @usableFromInline struct Guarded {
+      @usableFromInline var value: Value
+      /// So that a value without size does not share its address with the lock.
+      private let byte: UInt8 = 0
+
+      fileprivate init(_ value: consuming Value) { self.value = value }
+    }
+
+    @usableFromInline final class Storage: ManagedBuffer<Guarded, pthread_mutex_t> {
       deinit { _ = withUnsafeMutablePointerToElements { pthread_mutex_destroy($0) } }
     }
 
-    @usableFromInline let storage: ManagedBuffer<Value, pthread_mutex_t>
+    @usableFromInline let storage: ManagedBuffer<Guarded, pthread_mutex_t>
 
     public init(_ value: consuming sending Value) {
       let value = value
-      storage = Storage.create(minimumCapacity: 1) { _ in value }
+      storage = Storage.create(minimumCapacity: 1) { _ in Guarded(value) }
       storage.withUnsafeMutablePointerToElements { lock in
         lock.initialize(to: pthread_mutex_t())
         pthread_mutex_init(lock, nil)
@@ -34,7 +42,7 @@
     ) throws(Failure) -> sending Result {
       _ = storage.withUnsafeMutablePointerToElements { pthread_mutex_lock($0) }
       defer { end() }
-      return try body(&storage.header)
+      return try body(&storage.header.value)
     }
 
     @inlinable
@@ -43,7 +51,7 @@
     ) throws(Failure) -> sending Result? {
       guard storage.withUnsafeMutablePointerToElements({ pthread_mutex_trylock($0) }) == 0 else { return nil }
       defer { end() }
-      return try body(&storage.header)
+      return try body(&storage.header.value)
     }
 
     @inlinable func end() { _ = storage.withUnsafeMutablePointerToElements { pthread_mutex_unlock($0) } }

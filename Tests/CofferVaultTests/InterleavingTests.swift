@@ -73,6 +73,35 @@ import Testing
     try again.close()
   }
 
+  @Test func `what another thread has joined meanwhile is not joined again`() throws {
+    // By then the file may have been changed through a node of its own.
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let file = try vault.createFile(at: VaultPath("f"))
+    let node = try #require(vault.files.node(file.attributes.number))
+    for round in 0..<200 {
+      try file.write([UInt8(round)], at: 0)
+      let count = node.joinCount
+      let isComing = DispatchSemaphore(value: 0)
+      let hasCome = DispatchSemaphore(value: 0)
+      try node.writing.withLock { _ in
+        Thread.detachNewThread {
+          isComing.signal()
+          try? node.join()
+          hasCome.signal()
+        }
+        // It is likely to wait for `writing` then; where it does not, the round shows nothing.
+        isComing.wait()
+        for _ in 0..<100 { sched_yield() }
+        try node.joinWhileWriting()
+      }
+      hasCome.wait()
+      #expect(node.joinCount == count + 1)
+    }
+    try file.close()
+    try vault.close()
+  }
+
   @Test func `what the timer could not store is not reported as stored`() throws {
     let fixture = try VaultFixture()
     let log = CallLog()

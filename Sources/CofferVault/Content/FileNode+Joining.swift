@@ -8,6 +8,9 @@ extension FileNode {
   func join() throws {
     guard hasChanges.load(ordering: .acquiring) else { return }
     try writing.withLock { _ in
+      // Another thread may have joined it meanwhile. Then its last user may be gone, and the file may have been opened and
+      // changed through a node of its own, whose record must not be replaced by this one's.
+      guard hasChanges.load(ordering: .acquiring) else { return }
       if overlay.withLock({ $0.isBroken }) { throw VaultError.needsReopening }
       do {
         try joinWhileWriting()
