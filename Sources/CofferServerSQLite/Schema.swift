@@ -6,11 +6,14 @@ enum Schema {
   /// Brings the file up to this version. Two processes may do so at once.
   static func migrate(_ pool: DatabasePool) throws {
     guard try !pool.read(migrator.hasBeenSuperseded) else { throw StoreError.newerFormat }
-    do {
-      try migrator.migrate(pool)
-    } catch {
-      // Another process may have been faster; then everything is there.
-      guard try pool.read(migrator.hasCompletedMigrations) else { throw error }
+    while true {
+      let applied = try pool.read(migrator.appliedIdentifiers).count
+      do {
+        return try migrator.migrate(pool)
+      } catch {
+        // Another process may have been faster with a step; the ones behind it are still to be done, by either.
+        guard try pool.read(migrator.appliedIdentifiers).count > applied else { throw error }
+      }
     }
   }
 
