@@ -56,7 +56,7 @@ public final class Vault: Sendable {
     self.lock = lock
     self.time = time
     self.folder = folder
-    index = try Index(at: folder.path + "/" + VaultFormat.index, keys: keys, vault: description.id)
+    index = try Index(in: folder, keys: keys, vault: description.id)
     objects = try ObjectStore(
       files: folder.files, vaultFolder: folder.descriptor, rowKeys: RowKeys(metadataKey: keys.metadata))
     ballast = Ballast(files: folder.files, vaultFolder: folder.descriptor)

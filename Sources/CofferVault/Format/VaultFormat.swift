@@ -5,6 +5,8 @@ enum VaultFormat {
   static let description = "coffer.json"
   static let keybag = "keybag.json"
   static let index = "index.sqlite"
+  /// Beside the index while small commits gather there, and after a crash.
+  static let journal = "journal"
   static let objects = "objects"
   static let lock = "lock"
   static let ballast = "ballast"

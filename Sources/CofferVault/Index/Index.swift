@@ -45,10 +45,11 @@ final class Index: Sendable {
     }
   }
 
-  init(at path: String, keys: UnlockedKeys, vault: VaultID) throws {
-    queue = try IndexDatabase.open(at: path)
+  init(in folder: VaultFolder, keys: UnlockedKeys, vault: VaultID) throws {
+    queue = try IndexDatabase.open(at: folder.path + "/" + VaultFormat.index)
     (tables, session) = try queue.inDatabase { db in
       let tables = try IndexTables(db, keys: keys, vault: vault)
+      try tables.readJournal(CommitJournal(in: folder, metadataKey: keys.metadata, vault: vault))
       let session = IndexSession(stored: try StoredRows(tables), keys: keys)
       session.hasConnection = false
       return (tables, session)
@@ -142,6 +143,7 @@ final class Index: Sendable {
   func forgetOpened() {
     exclusively {
       session.forgetOpened()
+      tables.emptyJournal()
       try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
     }
   }
@@ -252,6 +254,7 @@ final class Index: Sendable {
       try withoutActuallyEscaping(isCancelled) { isCancelled in
         try queue.backup(to: copy, pagesPerStep: 1024) { _ in if isCancelled() { throw VaultError.cancelled } }
       }
+      try copy.inDatabase { try tables.storeJournaled(in: $0) }
       try copy.close()
       return copied
     }

@@ -19,6 +19,17 @@ final class IndexTables {
   private let logPages = Atomic(0)
   let hasher: RowHasher
   let sealer: RecordSealer
+  private var journal: CommitJournal?
+  /// What the journal has and SQLite has not.
+  private var journaled = JournaledRows()
+  /// As it was read or written last.
+  private var lastRoot: [UInt8] = []
+  private var writeCount = 0
+  /// A write has failed, and nobody knows what is stored.
+  private var isUnsure = false
+  /// Commits of an opening that SQLite gets at once: those of a program that opens a vault for one change make no journal. At
+  /// least one, which brings the opening's salt; tests have no more.
+  var commitsBeforeJournal = 4
 
   init(_ db: Database, keys: UnlockedKeys, vault: VaultID) throws {
     statements = try IndexStatements(db)
@@ -34,15 +45,26 @@ final class IndexTables {
   }
 
   /// Ends every use of the connection.
-  func close() { statements.close() }
+  func close() {
+    emptyJournal()
+    if journaled.isEmpty, writeCount > 0 { journal?.remove() }
+    statements.close()
+  }
+
+  /// Brings to SQLite what is in the journal. What cannot be stored stays there, from where the next opening has it; and so does
+  /// what was only read.
+  func emptyJournal() {
+    if writeCount > 0, !isUnsure { try? storeJournaled() }
+  }
 
   // MARK: Reading
 
   /// The root as it is stored, and opened. Throws `damaged` where it is not what a commit of this vault wrote.
   func readRoot() throws -> (root: RootRecord, sealed: [UInt8]) {
-    guard let sealed = try statements.root.first(body: { Array(try $0[0]) }) else {
+    guard let sealed = try journaled.root ?? statements.root.first(body: { Array(try $0[0]) }) else {
       throw VaultError.damaged(what: "the root record")
     }
+    lastRoot = sealed
     do {
       let plaintext = try Self.rootRow.withUnsafeBytes { row in
         try sealed.withUnsafeBytes { try open($0, kind: .root, row: row) }
@@ -68,11 +90,14 @@ final class IndexTables {
 
   private func value(_ id: RowID, _ tag: RowTag) throws -> [UInt8] {
     let found = try id.key.withBytes { row in
-      try statements[id.kind.table].value.first(.bytes(row)) { columns in
-        let value = try columns[0]
+      func opened(_ value: UnsafeRawBufferPointer) throws -> [UInt8] {
         guard RowTag(endOf: value) == tag else { throw Self.disorder }
         return try open(value, kind: id.kind, row: row)
       }
+      guard let journaled = journaled.row(id.kind.table, id.key) else {
+        return try statements[id.kind.table].value.first(.bytes(row)) { try opened($0[0]) }
+      }
+      return try journaled.value.withUnsafeBytes { try opened($0) }
     }
     guard let found else { throw Self.disorder }
     return found
@@ -86,9 +111,10 @@ final class IndexTables {
     var position = 0
     try lower.withUnsafeBytes { lower in
       try last.withBytes { upper in
-        try statements[kind.table].scan.forEach(.bytes(lower), .bytes(upper)) { columns in
-          guard let key = RowKey(try columns[0]) else { throw VaultError.damaged(what: "a row's key") }
-          let value = try columns[1]
+        let logged = journaled.rows(kind.table) { key in
+          key.high == last.high && key <= last && (first.map { $0 < key } ?? true)
+        }
+        try forEach(statements[kind.table].scan, lower, upper, logged) { key, value in
           guard position < expected.count, expected[position].key == key,
             RowTag(endOf: value) == expected[position].tag
           else { throw Self.disorder }
@@ -103,7 +129,7 @@ final class IndexTables {
 
   /// The buckets of a page as it was sealed last; it must carry the tag that the root names.
   private func readPage(_ page: Int, tag: [UInt8]) throws -> [Bucket] {
-    let sealed = try statements.bucket.first(.integer(Int64(page))) { Array(try $0[0]) }
+    let sealed = try journaled.pages[page] ?? statements.bucket.first(.integer(Int64(page))) { Array(try $0[0]) }
     guard let sealed, equalInConstantTime(Array(sealed.suffix(Sealing.tagByteCount)), tag),
       let opened = try? UInt32(page).bigEndianBytes.withUnsafeBytes({ row in
         try sealed.withUnsafeBytes { try open($0, kind: .bucket, row: row) }
@@ -125,14 +151,14 @@ final class IndexTables {
     for table in RecordTable.allCases {
       try lower.withUnsafeBytes { lower in
         try upper.withUnsafeBytes { upper in
-          try statements[table].tags.forEach(.bytes(lower), .bytes(upper)) { columns in
+          let logged = journaled.rows(table) { $0.bucket == index }
+          try forEach(statements[table].tags, lower, upper, logged) { key, value in
             // Strictly ascending, so that a row that a broken tree shows twice does not cancel itself out.
             // No more than there must be, so that rows that somebody added cost neither memory nor time.
             guard found.count < expected.count else { throw VaultError.damagedRows(bucket: index) }
-            guard let key = RowKey(try columns[0]),
-              let tag = RowTag(endOf: try columns[1]), key.bucket == index,
-              scan.append(tag, table, key)
-            else { throw Self.disorder }
+            guard let tag = RowTag(endOf: value), key.bucket == index, scan.append(tag, table, key) else {
+              throw Self.disorder
+            }
             found.insert(hasher.hash(table, key, tag))
           }
         }
@@ -140,6 +166,30 @@ final class IndexTables {
     }
     guard found == expected else { throw VaultError.damagedRows(bucket: index) }
     return scan
+  }
+
+  /// Calls `body` with a table's rows between two keys, ascending: SQLite's, and in their place what is in the journal.
+  ///
+  /// - Parameter journaled: between the same keys, ascending.
+  private func forEach(
+    _ statement: RowStatement, _ lower: UnsafeRawBufferPointer, _ upper: UnsafeRawBufferPointer,
+    _ journaled: [RowChange], _ body: (RowKey, UnsafeRawBufferPointer) throws -> Void
+  ) throws {
+    var next = 0
+    func passJournaled(before key: RowKey?) throws {
+      while next < journaled.count, key.map({ journaled[next].id.key < $0 }) ?? true {
+        let row = journaled[next]
+        next += 1
+        if !row.value.isEmpty { try row.value.withUnsafeBytes { try body(row.id.key, $0) } }
+      }
+    }
+    try statement.forEach(.bytes(lower), .bytes(upper)) { columns in
+      guard let key = RowKey(try columns[0]) else { throw Self.disorder }
+      try passJournaled(before: key)
+      if next < journaled.count, journaled[next].id.key == key { return }
+      try body(key, try columns[1])
+    }
+    try passJournaled(before: nil)
   }
 
   private static let disorder = VaultError.damaged(what: "the order of the index's rows")
@@ -157,26 +207,69 @@ final class IndexTables {
 
   // MARK: Writing
 
-  /// Stores a commit in one transaction. Where it throws, SQLite holds the last one.
+  /// Makes a commit durable: in the journal where it is small, else in SQLite, with all that is in the journal. Where it throws,
+  /// the last one is stored.
   func write(_ commit: SealedCommit) throws {
     adjustLog()
-    try statements.begin.run()
     do {
-      if let (index, salt) = commit.newSalt {
-        try salt.withUnsafeBytes { try statements.storeSalt.run(.integer(Int64(index)), .bytes($0)) }
-      }
-      for change in commit.changes { try write(change) }
-      for (page, value) in commit.sealedPages {
-        try value.withUnsafeBytes { try statements.storeBucket.run(.integer(Int64(page)), .bytes($0)) }
-      }
-      try commit.sealedRoot.withUnsafeBytes { try statements.storeRoot.run(.bytes($0)) }
-      try statements.commit.run()
-      noteFreePages()
+      if try !addToJournal(commit) { try store(commit) }
+      lastRoot = commit.sealedRoot
+      writeCount += 1
     } catch {
-      // SQLite ends the transaction by itself on some errors (a full disk among them); then there is nothing to undo.
-      try? statements.rollback.run()
+      if VaultError.wrapping(error) != .full { isUnsure = true }
       throw error
     }
+  }
+
+  private func addToJournal(_ commit: SealedCommit) throws -> Bool {
+    // Where little room is left, what was kept for removals must do for all that a commit writes.
+    guard let journal, !logIsShort, writeCount >= commitsBeforeJournal,
+      let entry = JournalEntry(commit), entry.byteCount <= journal.room,
+      try journal.append(entry.encoded(), after: lastRoot)
+    else { return false }
+    journaled.take(entry)
+    return true
+  }
+
+  private func store(_ commit: SealedCommit) throws {
+    let changes = commit.changes.lazy.map(\.row)
+    if journaled.isEmpty {
+      try statements.store(changes, pages: commit.sealedPages, salt: commit.newSalt, root: commit.sealedRoot)
+    } else {
+      var rows = journaled
+      rows.take(changes, pages: commit.sealedPages, root: commit.sealedRoot)
+      try statements.store(rows, salt: commit.newSalt)
+    }
+    noteStored()
+  }
+
+  private func storeJournaled() throws {
+    guard !journaled.isEmpty else { return }
+    try statements.store(journaled)
+    noteStored()
+  }
+
+  private func noteStored() {
+    journaled = JournaledRows()
+    if logIsShort { journal?.remove() } else { journal?.restart() }
+    noteFreePages()
+  }
+
+  /// Stores what is in the journal in another index, which has the rows that SQLite has here.
+  func storeJournaled(in db: Database) throws {
+    guard !journaled.isEmpty else { return }
+    let statements = try IndexStatements(db)
+    defer { statements.close() }
+    try statements.store(journaled)
+  }
+
+  /// Takes what a journal has beyond SQLite's last commit, and adds small commits to it from then on. Called before anything is
+  /// read.
+  func readJournal(_ journal: CommitJournal) throws {
+    for entry in try journal.entries(after: readRoot().sealed) {
+      journaled.take(entry)
+    }
+    self.journal = journal
   }
 
   /// Bytes that rows can take without more room on the disk: in the index, and in its log on the way there. What they were after
@@ -212,20 +305,6 @@ final class IndexTables {
     let isAsked = logIsShort
     freePages.store(isAsked ? (try? statements.freePageCount()) ?? 0 : 0, ordering: .relaxed)
     logPages.store(isAsked ? statements.logByteCount / IndexDatabase.pageSize : 0, ordering: .relaxed)
-  }
-
-  private func write(_ change: SealedChange) throws {
-    let table = statements[change.id.kind.table]
-    try change.id.key.withBytes { row in
-      try change.value.withUnsafeBytes { value in
-        switch (change.isStored, !value.isEmpty) {
-        case (false, true): try table.insert.run(.bytes(row), .bytes(value))
-        case (true, true): try table.update.run(.bytes(row), .bytes(value))
-        case (true, false): try table.delete.run(.bytes(row))
-        case (false, false): break
-        }
-      }
-    }
   }
 }
 

@@ -199,4 +199,46 @@ struct IndexStatements {
   var logByteCount: Int { Int(clamping: coffer_sqlite_log_size(connection)) }
 
   subscript(table: RecordTable) -> TableStatements { table == .entry ? entry : record }
+  /// Stores rows in one transaction. Where it throws, they are as before.
+  func store(
+    _ changes: some Sequence<RowChange>, pages: [(page: Int, value: [UInt8])],
+    salt: (index: UInt32, value: [UInt8])?, root newRoot: [UInt8]
+  ) throws {
+    try begin.run()
+    do {
+      if let (index, value) = salt {
+        try value.withUnsafeBytes { try storeSalt.run(.integer(Int64(index)), .bytes($0)) }
+      }
+      for change in changes { try store(change) }
+      for (page, value) in pages {
+        try value.withUnsafeBytes { try storeBucket.run(.integer(Int64(page)), .bytes($0)) }
+      }
+      try newRoot.withUnsafeBytes { try storeRoot.run(.bytes($0)) }
+      try commit.run()
+    } catch {
+      // SQLite ends the transaction by itself on some errors (a full disk among them); then there is nothing to undo.
+      try? rollback.run()
+      throw error
+    }
+  }
+
+  /// Stores what a journal has, in one transaction.
+  func store(_ rows: JournaledRows, salt: (index: UInt32, value: [UInt8])? = nil) throws {
+    guard let root = rows.root else { return }
+    try store(rows.sorted, pages: rows.sortedPages, salt: salt, root: root)
+  }
+
+  private func store(_ change: RowChange) throws {
+    let table = self[change.table]
+    try change.id.key.withBytes { row in
+      try change.value.withUnsafeBytes { value in
+        switch (change.isStored, !value.isEmpty) {
+        case (false, true): try table.insert.run(.bytes(row), .bytes(value))
+        case (true, true): try table.update.run(.bytes(row), .bytes(value))
+        case (true, false): try table.delete.run(.bytes(row))
+        case (false, false): break
+        }
+      }
+    }
+  }
 }

@@ -46,31 +46,26 @@ struct SealedCommit: Sendable {
 
 /// A row as a commit writes it, and what it changes in its bucket.
 struct SealedChange: Sendable {
-  let id: RowID
-  /// Whether the last commit has the row.
-  let isStored: Bool
-  /// Empty where the row goes.
-  let value: [UInt8]
+  let row: RowChange
   let tag: RowTag?
   /// The exclusive or of the old row's hash and the new one's.
   let hash: SIMD4<UInt64>
 
   init(_ change: StoredRows.Change, replacing old: RowTag?, _ key: RecordKey, _ hasher: RowHasher) throws {
-    id = change.id
-    isStored = old != nil
+    let id = change.id
     var hash = SIMD4<UInt64>(repeating: 0)
+    var value: [UInt8] = []
     if let old { hash ^= hasher.hash(id.kind.table, id.key, old) }
     if let record = change.record {
       let plaintext = record.encoded
       let (kind, rowKey) = (id.kind, id.key)
-      let sealed = try rowKey.withBytes { try key.seal(plaintext, kind: kind, row: $0) }
-      value = sealed
-      tag = sealed.withUnsafeBytes { RowTag(endOf: $0) }
+      value = try rowKey.withBytes { try key.seal(plaintext, kind: kind, row: $0) }
+      tag = value.withUnsafeBytes { RowTag(endOf: $0) }
       if let tag { hash ^= hasher.hash(id.kind.table, id.key, tag) }
     } else {
-      value = []
       tag = nil
     }
+    row = RowChange(id: id, isStored: old != nil, value: value)
     self.hash = hash
   }
 }

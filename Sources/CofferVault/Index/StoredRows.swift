@@ -274,7 +274,7 @@ final class StoredRows {
     root = commit.root
     pages.merge(commit.pages) { $1 }
     sealedRoot = commit.sealedRoot
-    for change in commit.changes { verified.set(change.tag, change.id.kind.table, change.id.key) }
+    for change in commit.changes { verified.set(change.tag, change.row.table, change.row.id.key) }
   }
 
   /// What was prepared is not stored: its rows are read and verified again before they are next used.

@@ -94,14 +94,14 @@ extension LockedVault {
 extension VaultPlace {
   /// A setting, before anything was changed. Throws where it is damaged.
   fileprivate func setting(_ name: String, _ keys: UnlockedKeys) throws -> [UInt8]? {
-    let index = try Index(at: locked.folder.path + "/" + VaultFormat.index, keys: keys, vault: locked.id)
+    let index = try Index(in: locked.folder, keys: keys, vault: locked.id)
     defer { try? index.close() }
     return try index.read { try Vault.setting(name, in: $0) }
   }
 
   /// The root of the last commit, or that of one which goes another way from then on than any copy.
   fileprivate func root(_ keys: UnlockedKeys, onNewBranch: Bool = false) throws -> CommittedRoot {
-    let index = try Index(at: locked.folder.path + "/" + VaultFormat.index, keys: keys, vault: locked.id)
+    let index = try Index(in: locked.folder, keys: keys, vault: locked.id)
     defer { try? index.close() }
     if onNewBranch {
       index.read { $0.beginBranch(above: 0) }

@@ -104,7 +104,8 @@ private struct Wipe {
 
   /// Everything but the headers: what is left of it without them is no vault's any more.
   private static let ciphertext = [
-    VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal", VaultFormat.ballast,
+    VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal", VaultFormat.journal,
+    VaultFormat.ballast,
   ]
 
   /// Before anything else: who holds the vault, or what is damaged in it, must not keep its keys.

@@ -9,6 +9,7 @@ enum CommitRule: String, CaseIterable {
   case removedObjectsNamesAreSynced
   case objectsGoAfterTheCommit
   case indexLogIsSynced
+  case journalIsSynced
   case indexIsSyncedBeforeItsLogGoes
   case anchorFollowsTheCommit
   case keyStoreItemsAreSynced
@@ -28,6 +29,7 @@ enum CommitRule: String, CaseIterable {
         if case .unlink(let node, _, _) = step { log.parts(node).starts(with: ["vault", "objects"]) } else { false }
       }
     case .indexLogIsSynced: log.withoutSyncs { $0 == ["vault", "index.sqlite-wal"] }
+    case .journalIsSynced: log.withoutSyncs { $0 == ["vault", "journal"] }
     case .indexIsSyncedBeforeItsLogGoes: log.withoutSyncs { $0 == ["vault", "index.sqlite"] }
     case .anchorFollowsTheCommit:
       log.movingForward { log, step in step.node.map { log.parts($0).first == "keys" } ?? false }

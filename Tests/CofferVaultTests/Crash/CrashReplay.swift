@@ -22,6 +22,8 @@ struct CrashReplay {
     var cutsInCommits = 0
     /// Crashes after which a part of a write to the index's log was there.
     var tornLogs = 0
+    /// The same of its journal.
+    var tornJournals = 0
     /// Crashes that took something.
     var withLosses = 0
     /// Crashes within a creation: no vault, or an empty one.
@@ -37,6 +39,7 @@ struct CrashReplay {
       cutCount += other.cutCount
       cutsInCommits += other.cutsInCommits
       tornLogs += other.tornLogs
+      tornJournals += other.tornJournals
       withLosses += other.withLosses
       inCreation += other.inCreation
       circumstances.merge(other.circumstances, uniquingKeysWith: +)
@@ -72,6 +75,7 @@ struct CrashReplay {
         if moment.allowed.count > 1 || !moment.isMade { outcome.cutsInCommits += 1 }
         if image.lostCount > 0 { outcome.withLosses += 1 }
         if image.torn.contains(where: { log.isIndexLog($0) }) { outcome.tornLogs += 1 }
+        if image.torn.contains(where: { log.isJournal($0) }) { outcome.tornJournals += 1 }
         for circumstance in circumstances { outcome.circumstances[circumstance, default: 0] += 1 }
         do {
           try check(CrashCheck(opener: run.opener, folder: folder("disk")), moment, changingOnceIn, &outcome)
@@ -139,6 +143,8 @@ struct CrashReplay {
 
 extension StorageLog {
   func isIndexLog(_ node: NodeID) -> Bool { paths[node]?.hasSuffix("index.sqlite-wal") ?? false }
+
+  func isJournal(_ node: NodeID) -> Bool { paths[node] == "vault/journal" }
 
   func text(_ step: StorageStep) -> String {
     func path(_ node: NodeID) -> String { paths[node] ?? "?" }

@@ -43,7 +43,8 @@ import Testing
     let found = states.withLock { $0.count }
     print(
       "crashes: \(outcome.cutCount), in commits \(outcome.cutsInCommits), with losses \(outcome.withLosses), "
-        + "torn logs \(outcome.tornLogs), in creations \(outcome.inCreation), states \(found)")
+        + "torn logs \(outcome.tornLogs), torn journals \(outcome.tornJournals), in creations \(outcome.inCreation), states \(found)"
+    )
     for circumstance in Circumstance.allCases {
       print("crashes: \(circumstance.rawValue) \(outcome.circumstances[circumstance] ?? 0)")
     }
@@ -53,6 +54,7 @@ import Testing
     #expect(outcome.cutsInCommits > outcome.cutCount / 4)
     #expect(outcome.withLosses > outcome.cutCount / 4)
     #expect(outcome.tornLogs > outcome.cutCount / 100)
+    #expect(outcome.tornJournals > outcome.cutCount / 100)
     #expect(outcome.inCreation > 0)
     for circumstance in Circumstance.allCases {
       #expect((outcome.circumstances[circumstance] ?? 0) > outcome.cutCount / 500, "\(circumstance)")

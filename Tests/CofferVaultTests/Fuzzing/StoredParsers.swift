@@ -31,7 +31,23 @@ struct StoredParser {
     }
     parsers.append(
       StoredParser(name: "padding", seeds: [Padding.pad([1, 2, 3])]) { Padding.pad(try Padding.unpad($0)) })
+    parsers.append(
+      StoredParser(name: "journal entry", seeds: journalEntries) { try JournalEntry(decoding: $0).encoded() })
     return parsers
+  }
+
+  private static var journalEntries: [[UInt8]] {
+    let rows = [(RecordKind.entry, 100), (.inode, 0), (.map, 300)].enumerated().map { number, row in
+      RowChange(
+        id: RowID(kind: row.0, key: RowKey(high: UInt64(number) << 40, low: 7)), isStored: row.1 == 0,
+        value: [UInt8](repeating: 1, count: row.1))
+    }
+    return [0, 1, 3].map { count in
+      JournalEntry(
+        changes: Array(rows[..<count]), pages: count == 3 ? [(255, [UInt8](repeating: 2, count: 60))] : [],
+        root: [UInt8](repeating: 3, count: 50)
+      ).encoded()
+    }
   }
 
   /// A record as a vault holds it, and what it belongs to.

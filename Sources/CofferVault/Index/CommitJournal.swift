@@ -1,0 +1,146 @@
+internal import CofferCrypto
+internal import CofferFiles
+internal import CofferKeys
+internal import CofferSystem
+internal import Foundation
+
+/// Small commits, durable before SQLite has them.
+///
+/// SQLite writes whole pages: for a file of 4 KiB that is synced eight, of 8 KiB each. Here it takes its own length, in one
+/// write; and what many such commits have changed goes to SQLite together, once there is no more room here.
+///
+/// The file is a pass: a salt, and behind it entries, each sealed under a key of that salt (``Sealing``) and bound to the
+/// sealed root that it follows. The first follows SQLite's root. So what an earlier pass left is no entry of this one; neither
+/// is one that a crash has torn, nor any that is not of this vault and the very state that SQLite has. Whoever cuts entries off
+/// gets an older state, which the anchor tells as it does where SQLite's own log is cut.
+///
+/// Used only by who has the connection (``IndexTables/using(_:)``).
+final class CommitJournal {
+  static let byteCount = 512 << 10
+  private static let saltByteCount = 32
+  private static let entryOverhead = 4 + Sealing.overhead
+
+  private let folder: VaultFolder
+  private let metadataKey: SecretKey
+  private let context: [UInt8]
+  private var file: OwnedDescriptor?
+  /// Where the next entry goes; nil where the next begins a pass.
+  private var pass: (key: SecretKey, end: Int)?
+  /// Nothing can be added to this pass any more.
+  private var isBroken = false
+
+  init(in folder: VaultFolder, metadataKey: SecretKey, vault: VaultID) {
+    self.folder = folder
+    self.metadataKey = metadataKey
+    context = Array("coffer journal \(VaultFormat.version)".utf8) + vault.bytes
+  }
+
+  /// Bytes that the next entry can have.
+  var room: Int { isBroken ? 0 : Self.byteCount - (pass?.end ?? Self.saltByteCount) - Self.entryOverhead }
+
+  // MARK: Reading
+
+  /// The commits that follow the one with `root`, which SQLite has. Those that come next are added behind them.
+  ///
+  /// - Throws: `damaged` where there is something else in the journal's place, or in an entry.
+  func entries(after root: @autoclosure () throws -> [UInt8]) throws -> [JournalEntry] {
+    guard let status = try folder.files.status(of: VaultFormat.journal, in: folder.descriptor) else { return [] }
+    guard status.kind == .file, status.byteCount <= UInt64(Self.byteCount) else { throw Self.damaged }
+    let bytes = try folder.files.open(VaultFormat.journal, [.readOnly, .noFollow], in: folder.descriptor)
+      .contents(limit: Self.byteCount)
+    guard bytes.count > Self.saltByteCount else { return [] }
+    let key = passKey(Array(bytes[..<Self.saltByteCount]))
+    var end = Self.saltByteCount
+    var entries: [JournalEntry] = []
+    var root = try root()
+    while let (plaintext, next) = entry(in: bytes, at: end, key, after: root) {
+      do { entries.append(try JournalEntry(decoding: plaintext)) } catch { throw Self.damaged }
+      root = entries[entries.count - 1].root
+      end = next
+    }
+    if !entries.isEmpty { pass = (key, end) }
+    return entries
+  }
+
+  /// Nil where no whole entry begins that follows `root`.
+  private func entry(
+    in bytes: [UInt8], at start: Int, _ key: SecretKey, after root: [UInt8]
+  ) -> (plaintext: [UInt8], end: Int)? {
+    var reader = ByteReader(Array(bytes[start...].prefix(4)))
+    guard let count = try? reader.read(UInt32.self), count <= bytes.count - start - 4 else { return nil }
+    let end = start + 4 + Int(count)
+    let plaintext = bytes.withUnsafeBytes { bytes in
+      try? Sealing.open(
+        UnsafeRawBufferPointer(rebasing: bytes[(start + 4)..<end]), key: key, authenticating: context(after: root))
+    }
+    return plaintext.map { ($0, end) }
+  }
+
+  // MARK: Writing
+
+  /// Makes an entry durable behind the others. `false` where that fails: then it is not there, and nothing can be added until
+  /// ``restart()``.
+  ///
+  /// - Parameter root: of the commit before.
+  /// - Throws: where nobody can know whether the entry is there.
+  func append(_ entry: [UInt8], after root: [UInt8]) throws -> Bool {
+    isBroken = true
+    let salt = pass == nil ? Randomness.bytes(Self.saltByteCount) : []
+    let (key, start) = pass ?? (passKey(salt), 0)
+    let count = UInt32(entry.count + Sealing.overhead)
+    guard let file = try? openedFile(),
+      let bytes = try? Sealing.seal(
+        entry, key: key, authenticating: context(after: root), after: salt + count.bigEndianBytes)
+    else { return false }
+    // Without its last bytes it is no entry.
+    guard (try? bytes.withUnsafeBytes({ try file.writeAll($0, at: UInt64(start)) })) != nil else { return false }
+    guard (try? file.syncData()) != nil else {
+      try withdraw(from: start, file)
+      return false
+    }
+    pass = (key, start + bytes.count)
+    isBroken = false
+    return true
+  }
+
+  private func openedFile() throws -> OwnedDescriptor {
+    if let file { return file }
+    let opened = try folder.files.open(
+      VaultFormat.journal, [.readWrite, .create, .noFollow], permissions: 0o600, in: folder.descriptor)
+    try folder.descriptor.sync()
+    file = opened
+    return opened
+  }
+
+  /// Takes an entry out again of which nobody knows whether it is stored: who made it may be told that it is not, and go another
+  /// way.
+  private func withdraw(from start: Int, _ file: OwnedDescriptor) throws {
+    do {
+      try file.truncate(to: UInt64(start))
+      try file.sync()
+    } catch {
+      // Not the failure itself: that may be a full disk, after which a commit is tried again.
+      throw VaultError.system(SystemError(code: EIO, call: "fsync"))
+    }
+  }
+
+  /// SQLite has every entry: the next begins a pass.
+  func restart() {
+    pass = nil
+    isBroken = false
+  }
+
+  /// Takes the file away, once SQLite has every entry.
+  func remove() {
+    restart()
+    file = nil
+    _ = try? folder.files.unlink(VaultFormat.journal, in: folder.descriptor)
+  }
+
+  private func passKey(_ salt: [UInt8]) -> SecretKey { metadataKey.derived("journal", context: salt) }
+
+  /// The tag at a sealed root's end names one commit of one vault.
+  private func context(after root: [UInt8]) -> [UInt8] { context + root.suffix(Sealing.tagByteCount) }
+
+  private static let damaged = VaultError.damaged(what: "the index's journal")
+}

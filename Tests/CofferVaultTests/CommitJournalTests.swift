@@ -1,0 +1,364 @@
+import CofferFiles
+import CofferKeys
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CofferVault
+
+/// Small commits that are durable before SQLite has them.
+@Suite struct CommitJournalTests {
+  /// A vault with folders that are stored, and small commits on top that are in the journal alone.
+  private static func make(
+    _ fixture: VaultFixture, files: FileSystem = FileSystem(), commits: Int = 6
+  ) throws -> Vault {
+    let vault = try fixture.create(files: files)
+    vault.index.tables.commitsBeforeJournal = 1
+    for number in 0..<8 { try vault.makeDirectory(at: VaultPath("stored-\(number)")) }
+    try vault.commit()
+    for number in 0..<commits { try Self.commit(number, in: vault) }
+    return vault
+  }
+
+  /// Adds a file, changes another, and removes a third.
+  private static func commit(_ number: Int, in vault: Vault) throws {
+    let file = try vault.createFile(at: VaultPath("stored-\(number % 8)/file-\(number)"))
+    try file.write([UInt8](repeating: UInt8(number), count: 1000 + number), at: 0)
+    try file.close()
+    if number > 0 {
+      let other = try vault.open(VaultPath("stored-\((number - 1) % 8)/file-\(number - 1)"), .writing)
+      try other.write([0xcc], at: UInt64(number))
+      try other.close()
+    }
+    if number > 1 { try vault.remove(VaultPath("stored-\((number - 2) % 8)/file-\(number - 2)")) }
+    try vault.commit()
+  }
+
+  private static func journal(_ vaultPath: String) throws -> [UInt8] {
+    try Array(Data(contentsOf: URL(filePath: vaultPath + "/" + VaultFormat.journal)))
+  }
+
+  private static func store(_ bytes: [UInt8], _ vaultPath: String) throws {
+    try Data(bytes).write(to: URL(filePath: vaultPath + "/" + VaultFormat.journal))
+  }
+
+  private static func hasJournal(_ vaultPath: String) -> Bool {
+    FileManager.default.fileExists(atPath: vaultPath + "/" + VaultFormat.journal)
+  }
+
+  private static func state(_ vault: Vault) throws -> ExpectedVault { try ExpectedVault(reading: vault) }
+
+  @Test func `a crash loses no commit of the journal, and closing leaves none behind`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.make(fixture)
+    let expected = try Self.state(vault)
+    #expect(try Self.journal(fixture.vaultPath).count > 6 * 1000)
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    #expect(try Self.state(crashed) == expected)
+    #expect(try crashed.verify(isDeep: true).isClean)
+    // What was only read is where it was.
+    try crashed.close()
+    #expect(try Self.journal(fixture.folder("crashed/vault")) == Self.journal(fixture.vaultPath))
+
+    let again = try fixture.openAfterCrash()
+    again.index.tables.commitsBeforeJournal = 1
+    for number in 6..<12 { try Self.commit(number, in: again) }
+    for number in 6..<12 { try Self.commit(number, in: vault) }
+    #expect(try Self.names(again) == Self.names(vault))
+    for vault in [again, vault] { try vault.close() }
+    #expect(!Self.hasJournal(fixture.vaultPath) && !Self.hasJournal(fixture.folder("crashed/vault")))
+    let opened = try fixture.open()
+    #expect(try opened.verify(isDeep: true).isClean)
+    #expect(try Self.names(opened) == ["file-10", "file-11"])
+    try opened.close()
+  }
+
+  private static func names(_ vault: Vault) throws -> [String] {
+    try (0..<8).flatMap { try vault.list(VaultPath("stored-\($0)")) }.map { String(decoding: $0.name, as: UTF8.self) }
+      .sorted()
+  }
+
+  @Test func `a program's few commits make no journal`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    for number in 0..<4 {
+      try vault.makeDirectory(at: VaultPath("folder-\(number)"))
+      try vault.commit()
+      #expect(!Self.hasJournal(fixture.vaultPath))
+    }
+    try vault.makeDirectory(at: VaultPath("last"))
+    try vault.commit()
+    #expect(Self.hasJournal(fixture.vaultPath))
+    try vault.close()
+  }
+
+  /// Commits small and large, openings and crashes: whatever is in SQLite or in the journal, every row is found and counted.
+  @Test(arguments: [1, 2, 3, 4] as [UInt64])
+  func `what is read is the journal's word over SQLite's`(_ seed: UInt64) throws {
+    let fixture = try VaultFixture()
+    var generator = SeededGenerator(seed: seed)
+    func number(_ count: Int) -> Int { .random(in: 0..<count, using: &generator) }
+    var vault = try fixture.create()
+    var expected: [String: [UInt8]] = [:]
+    var passCount = 0
+    var sizes: [Int] = []
+    for step in 0..<160 {
+      vault.index.tables.commitsBeforeJournal = 1
+      let count = number(12) == 0 ? 80 : 1 + number(3)
+      for _ in 0..<count {
+        let name = "\(number(60))"
+        switch (expected[name], number(3)) {
+        case (.some, 0):
+          try vault.remove(VaultPath(name))
+          expected[name] = nil
+        case (let old?, _):
+          let bytes = generator.bytes(1 + number(3000))
+          let file = try vault.open(VaultPath(name), .writing)
+          try file.write(bytes, at: 0)
+          try file.close()
+          expected[name] = bytes + old.dropFirst(bytes.count)
+        case (nil, _):
+          let bytes = generator.bytes(1 + number(3000))
+          let file = try vault.createFile(at: VaultPath(name))
+          try file.write(bytes, at: 0)
+          try file.close()
+          expected[name] = bytes
+        }
+      }
+      try vault.commit()
+      let size = (try? Self.journal(fixture.vaultPath).count) ?? 0
+      if let last = sizes.last, size == last, size > 0 { passCount += 1 }
+      sizes.append(size)
+      switch number(10) {
+      case 0:
+        try vault.close()
+        vault = try fixture.open()
+      case 1:
+        // As after a crash, with what was there: the copy takes the vault's place.
+        try fixture.copyAsAfterCrash()
+        try vault.close()
+        for name in ["vault", "keys"] {
+          try FileManager.default.removeItem(atPath: fixture.folder(name))
+          try FileManager.default.moveItem(atPath: fixture.folder("crashed/\(name)"), toPath: fixture.folder(name))
+        }
+        try FileManager.default.removeItem(atPath: fixture.folder("crashed"))
+        vault = try fixture.open()
+      case 2: vault.index.read { $0.forgetOpened() }
+      case 3:
+        let report = try vault.verify(isDeep: true)
+        #expect(report.isClean && report.strayRecordCount == 0, "step \(step)")
+      default: break
+      }
+      let listed = try vault.list(.root).map { String(decoding: $0.name, as: UTF8.self) }
+      #expect(Set(listed) == Set(expected.keys), "step \(step)")
+      if let (name, bytes) = expected.randomElement(using: &generator) {
+        #expect(try vault.contents(of: VaultPath(name)) == bytes, "step \(step)")
+      }
+    }
+    for (name, bytes) in expected { #expect(try vault.contents(of: VaultPath(name)) == bytes) }
+    try vault.close()
+  }
+
+  // MARK: What others do to it
+
+  /// Each change leaves a state that was durable once; where it is not the newest, the vault can only be read.
+  @Test func `a journal that somebody changes is the newest state, or an older one that is told`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    vault.index.tables.commitsBeforeJournal = 1
+    for number in 0..<8 { try vault.makeDirectory(at: VaultPath("stored-\(number)")) }
+    try vault.commit()
+    var states = [try Self.state(vault)]
+    var ends = [0]
+    for number in 0..<5 {
+      try Self.commit(number, in: vault)
+      states.append(try Self.state(vault))
+      ends.append(try Self.journal(fixture.vaultPath).count)
+    }
+    // With the anchor of the newest state.
+    try fixture.copyAsAfterCrash()
+    try vault.close()
+    try FileManager.default.removeItem(atPath: fixture.folder("crashed/keys"))
+    try FileManager.default.copyItem(atPath: fixture.folder("keys"), toPath: fixture.folder("crashed/keys"))
+    let path = fixture.folder("crashed/vault")
+    let whole = try Self.journal(path)
+    #expect(whole.count == ends[5])
+    /// The number of the state that is found, which must be older than the newest one.
+    func found(_ bytes: [UInt8]?) throws -> Int? {
+      if let bytes {
+        try Self.store(bytes, path)
+      } else {
+        try FileManager.default.removeItem(atPath: path + "/journal")
+      }
+      let opened = try fixture.openAfterCrash()
+      defer { try? opened.close() }
+      let state = try Self.state(opened)
+      #expect(try opened.verify(isDeep: true).isClean)
+      let number = try #require(states.firstIndex(of: state))
+      #expect(opened.isReadOnly == (number < 5))
+      return number
+    }
+    #expect(try found(whole) == 5)
+    // Bytes of each entry: its length, its nonce, what is sealed, its tag.
+    for entry in 0..<5 {
+      let (start, end) = (entry == 0 ? 32 : ends[entry], ends[entry + 1])
+      for place in [start, start + 3, start + 4, start + 16, (start + end) / 2, end - 1] {
+        var changed = whole
+        changed[place] ^= 1
+        #expect(try found(changed) == entry, "entry \(entry), byte \(place - start)")
+      }
+      #expect(try found(Array(whole[..<(end - 1)])) == entry)
+      #expect(try found(Array(whole[..<start])) == entry)
+      // Taken out, twice, and in another order: what does not follow its commit is no entry.
+      #expect(try found(Array(whole[..<start] + whole[end...])) == entry)
+      #expect(try found(Array(whole[..<end] + whole[start..<end] + whole[end...])) == entry + 1)
+    }
+    var salted = whole
+    salted[0] ^= 1
+    #expect(try found(salted) == 0)
+    #expect(try found([UInt8](repeating: 0xff, count: CommitJournal.byteCount)) == 0)
+    #expect(try found([]) == 0)
+    #expect(try found(nil) == 0)
+    #expect(try found(whole + [UInt8](repeating: 0xff, count: 100)) == 5)
+
+    try Self.store([UInt8](repeating: 0, count: CommitJournal.byteCount + 1), path)
+    #expect(throws: VaultError.damaged(what: "the index's journal")) { try fixture.openAfterCrash() }
+    try FileManager.default.removeItem(atPath: path + "/journal")
+    try FileManager.default.createDirectory(atPath: path + "/journal", withIntermediateDirectories: false)
+    #expect(throws: VaultError.damaged(what: "the index's journal")) { try fixture.openAfterCrash() }
+    try FileManager.default.removeItem(atPath: path + "/journal")
+    try FileManager.default.createSymbolicLink(atPath: path + "/journal", withDestinationPath: "coffer.json")
+    #expect(throws: VaultError.damaged(what: "the index's journal")) { try fixture.openAfterCrash() }
+  }
+
+  @Test func `an earlier journal, or another vault's, means nothing`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.make(fixture)
+    let earlier = try Self.journal(fixture.vaultPath)
+    try vault.close()
+    let other = try VaultFixture()
+    let another = try Self.make(other)
+    let foreign = try Self.journal(other.vaultPath)
+    for journal in [earlier, foreign] {
+      try Self.store(journal, fixture.vaultPath)
+      let opened = try fixture.open()
+      #expect(!opened.isReadOnly)
+      #expect(try Self.names(opened) == ["file-4", "file-5"])
+      // The next pass takes its place.
+      opened.index.tables.commitsBeforeJournal = 1
+      for number in 6..<9 { try Self.commit(number, in: opened) }
+      for number in 7..<9 { try opened.remove(VaultPath("stored-\(number % 8)/file-\(number)")) }
+      for number in 4..<6 {
+        let file = try opened.createFile(at: VaultPath("stored-\(number)/file-\(number)"), exclusive: true)
+        try file.close()
+      }
+      try opened.commit()
+      try opened.close()
+    }
+    try another.close()
+  }
+
+  // MARK: What fails
+
+  /// Fails calls of one kind while it is told so.
+  private final class Failing: FaultPlan {
+    private let state = Mutex<(calls: Set<SystemCall>, code: CInt, left: Int)>(([], 0, 0))
+
+    func set(_ calls: Set<SystemCall>, code: CInt = 0, count: Int = .max) {
+      state.withLock { $0 = (calls, code, count) }
+    }
+
+    var left: Int { state.withLock { $0.left } }
+
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      let code = state.withLock { state -> CInt? in
+        guard state.calls.contains(call), state.left > 0 else { return nil }
+        state.left -= 1
+        return state.code
+      }
+      if let code { throw SystemError(code: code, call: call.rawValue) }
+    }
+  }
+
+  @Test(arguments: [SystemCall.open, .write, .sync], [ENOSPC, EIO])
+  func `a commit that finds no place in the journal goes where it went before`(_ call: SystemCall, _ code: CInt) throws
+  {
+    let fixture = try VaultFixture()
+    let faults = Failing()
+    let vault = try Self.make(fixture, files: FileSystem(faults: faults), commits: call == .open ? 0 : 3)
+    let commits = call == .open ? 0..<3 : 3..<6
+    for number in commits {
+      faults.set([call], code: code, count: 1)
+      try Self.commit(number, in: vault)
+      // It stays open once it was opened.
+      #expect(faults.left == 0 || (call == .open && number > 0))
+      faults.set([])
+      try vault.makeDirectory(at: VaultPath("after-\(number)"))
+      try vault.commit()
+    }
+    let expected = try Self.state(vault)
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    #expect(try Self.state(crashed) == expected)
+    #expect(try crashed.verify(isDeep: true).isClean)
+    try crashed.close()
+    try vault.close()
+  }
+
+  @Test func `where nobody knows whether an entry is there, nothing more is written`() throws {
+    let fixture = try VaultFixture()
+    let faults = Failing()
+    let vault = try Self.make(fixture, files: FileSystem(faults: faults))
+    let before = try Self.state(vault)
+    try vault.makeDirectory(at: VaultPath("more"))
+    let after = try Self.state(vault)
+    // Not its sync, and not that of its taking back: a full disk would be tried again.
+    faults.set([.sync], code: ENOSPC)
+    #expect(throws: VaultError.system(SystemError(code: EIO, call: "fsync"))) { try vault.commit() }
+    faults.set([])
+    #expect(throws: VaultError.needsReopening) { try vault.makeDirectory(at: VaultPath("again")) }
+    try? vault.close()
+    let opened = try fixture.open()
+    let state = try Self.state(opened)
+    #expect(state == before || state == after)
+    try opened.close()
+  }
+
+  @Test func `a full journal goes to SQLite, and its place is used again`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.make(fixture, commits: 2)
+    var lengths: Set<Int> = []
+    for number in 2..<200 {
+      try Self.commit(number, in: vault)
+      lengths.insert(try Self.journal(fixture.vaultPath).count)
+    }
+    let longest = try #require(lengths.max())
+    #expect(longest <= CommitJournal.byteCount && longest > CommitJournal.byteCount / 2)
+    let expected = try Self.state(vault)
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    #expect(try Self.state(crashed) == expected)
+    try crashed.close()
+    try vault.close()
+  }
+
+  @Test func `a backup has what is in the journal, and changes nothing there`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.make(fixture)
+    let before = try Self.journal(fixture.vaultPath)
+    try vault.backup(to: fixture.folder("backup"))
+    #expect(try Self.journal(fixture.vaultPath) == before)
+    #expect(!Self.hasJournal(fixture.folder("backup")))
+    let expected = try Self.state(vault)
+    try vault.close()
+    let copy = try Vault.open(
+      at: fixture.folder("backup"), keyStore: fixture.keyStore, passcode: { VaultFixture.passcode() })
+    #expect(try Self.state(copy) == expected)
+    #expect(try copy.verify(isDeep: true).isClean)
+    try copy.close()
+  }
+}
