@@ -16,7 +16,8 @@ internal import Foundation
 ///
 /// Used only by who has the connection (``IndexTables/using(_:)``).
 final class CommitJournal {
-  static let byteCount = 512 << 10
+  /// So that what it holds finds room in SQLite with what is kept for removals (``Ballast``), where a disk is suddenly full.
+  static let byteCount = 256 << 10
   private static let saltByteCount = 32
   private static let entryOverhead = 4 + Sealing.overhead
 

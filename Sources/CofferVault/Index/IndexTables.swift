@@ -233,6 +233,11 @@ final class IndexTables {
 
   private func store(_ commit: SealedCommit) throws {
     let changes = commit.changes.lazy.map(\.row)
+    if logIsShort, !journaled.isEmpty {
+      // One after the other, each with the room of the log: together they may need more than was kept for removals.
+      try storeJournaled()
+      emptyLog(growingBy: Ballast.byteCount / 2)
+    }
     if journaled.isEmpty {
       try statements.store(changes, pages: commit.sealedPages, salt: commit.newSalt, root: commit.sealedRoot)
     } else {
