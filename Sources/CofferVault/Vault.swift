@@ -158,6 +158,7 @@ public final class Vault: Sendable {
     let committed: Index.Committed?
     room.look()
     index.tables.keepsLogShort.store(room.isShort, ordering: .relaxed)
+    index.tables.growthLimit.store(room.isAmple ? .max : Ballast.byteCount / 4, ordering: .relaxed)
     var isLent = false
     do {
       let prepare = { [objects] in try objects.syncFolders() }

@@ -49,6 +49,9 @@ final class DiskRoom: Sendable {
   /// Operations that one commit shall hold at most, from 16 up: the fewer, the less room it needs that somebody else may take.
   var operationLimit: Int { isShort ? 16 : Int(clamping: max(16, freeBytes.load(ordering: .relaxed) >> 21)) }
 
+  /// Nobody fills so much in the time between two commits.
+  var isAmple: Bool { freeBytes.load(ordering: .relaxed) >= 8 << 30 }
+
   /// Notes that about so many bytes are about to change; whether it must be asked first if they fit.
   func isShort(changing byteCount: Int) -> Bool {
     if byteCount >= Self.byteCountBetweenLooks { return true }

@@ -14,6 +14,9 @@ final class IndexTables {
   private let statements: IndexStatements
   /// Little room is left on the disk: the log shall take as little as it can. For the next commit.
   let keepsLogShort = Atomic(false)
+  /// Bytes by which the index may have to grow to take what the log holds. Where others may fill the disk at any time this must be
+  /// so little that it finds room with what is kept for removals: the log cannot begin anew before.
+  let growthLimit = Atomic(Int.max)
   private var logIsShort = false
   private let freePages = Atomic(0)
   private let logPages = Atomic(0)
@@ -257,6 +260,7 @@ final class IndexTables {
   private func noteStored() {
     journaled = JournaledRows()
     if logIsShort { journal?.remove() } else { journal?.restart() }
+    if let growth = try? growth(), growth > growthLimit.load(ordering: .relaxed) { emptyLog(growingBy: .max) }
     noteFreePages()
   }
 
@@ -289,10 +293,13 @@ final class IndexTables {
   /// Copies the log into the index, and keeps the log's own room for what comes next: on a full disk others would take it at
   /// once. Not where the index would have to grow by more than `limit` bytes: it would take the room, and lack the rest.
   func emptyLog(growingBy limit: Int) {
-    guard let pageCount = try? statements.pageCount(),
-      pageCount * IndexDatabase.pageSize - statements.byteCount <= limit
-    else { return }
+    guard let growth = try? growth(), growth <= limit else { return }
     _ = try? statements.emptyLog.first { _ in }
+  }
+
+  /// Bytes by which the index has to grow to take what the log holds.
+  private func growth() throws -> Int {
+    try statements.pageCount() * IndexDatabase.pageSize - statements.byteCount
   }
 
   /// Pages that the log has when it is copied into the index: SQLite's number, and a MiB where little room is left.
