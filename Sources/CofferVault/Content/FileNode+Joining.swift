@@ -4,16 +4,23 @@ internal import Synchronization
 
 /// Joining: what was written becomes part of the index, as one state of the file. The next commit makes it durable.
 extension FileNode {
-  /// Joins what has not joined. Writers of the file wait, readers do not.
+  /// Joins what has not joined. Readers do not wait for it, and writers not for the disk, but where they write faster than it
+  /// syncs.
   func join() throws {
     guard hasChanges.load(ordering: .acquiring) else { return }
+    try syncAhead()
+    try whileJoining { try joinWhileWriting() }
+  }
+
+  /// Runs `body` under `writing`, where there is something to join.
+  private func whileJoining(_ body: () throws -> Void) throws {
     try writing.withLock { _ in
       // Another thread may have joined it meanwhile. Then its last user may be gone, and the file may have been opened and
       // changed through a node of its own, whose record must not be replaced by this one's.
       guard hasChanges.load(ordering: .acquiring) else { return }
       if overlay.withLock({ $0.isBroken }) { throw VaultError.needsReopening }
       do {
-        try joinWhileWriting()
+        try body()
       } catch {
         // A failed sync has been remembered, and broke the file.
         if !overlay.withLock({ $0.isBroken }) { record(error, isBreaking: false) }
@@ -22,16 +29,49 @@ extension FileNode {
     }
   }
 
-  /// Under `writing`.
-  func joinWhileWriting() throws {
-    guard !vault.files.isClosed else { throw VaultError.badHandle }
+  /// Syncs the object while writers go on; again where they have written much meanwhile, as long as that helps.
+  private func syncAhead() throws {
+    for _ in 0..<Self.roundsAhead {
+      var found: (object: ContentObject, placed: UInt64)?
+      try whileJoining {
+        guard !vault.files.isClosed else { throw VaultError.badHandle }
+        try placeContent()
+        if needsSync, let object { found = (object, placedByteCount) }
+      }
+      guard let (object, placed) = found else { return }
+      try sync(object)
+      let isEnough = writing.withLock { _ in
+        if self.object === object, placedByteCount == placed { needsSync = false }
+        return placedByteCount - placed <= Self.bytesBehind
+      }
+      if isEnough { return }
+    }
+  }
+
+  private static let roundsAhead = 4
+  /// So much writers may wait for, at the end.
+  private static let bytesBehind: UInt64 = 1 << 20
+
+  /// Brings what waits in memory to its place in the object. Under `writing`.
+  private func placeContent() throws {
     // Nothing would remove an object that it gets now.
     if isGone.load(ordering: .acquiring) { return }
     // Sealed when a lock found no room for its object.
     if sealedPlain != nil, byteCount > UInt64(VaultFormat.inlineLimit) { _ = try presentCipher() }
     if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
     try flush()
-    try syncObject()
+  }
+
+  /// Under `writing`.
+  func joinWhileWriting() throws {
+    guard !vault.files.isClosed else { throw VaultError.badHandle }
+    // Nothing would remove an object that it gets now.
+    if isGone.load(ordering: .acquiring) { return }
+    try placeContent()
+    if let object, needsSync {
+      try sync(object)
+      needsSync = false
+    }
     let content = try contentToStore()
     let dirty = state.withLock { _ in
       dirtyPageCount == 0 ? [] : pages.values.filter(\.isDirty).sorted { $0.index < $1.index }
@@ -78,15 +118,13 @@ extension FileNode {
 
   /// After a sync that failed, nobody knows which bytes are on the disk, and a second one would not tell: the file takes
   /// no more changes.
-  private func syncObject() throws {
-    guard let object, needsSync else { return }
+  private func sync(_ object: ContentObject) throws {
     do {
       try object.file.syncData()
     } catch {
       record(error, isBreaking: true)
       throw error
     }
-    needsSync = false
   }
 
   private func contentToStore() throws -> Inode.Content {

@@ -121,7 +121,7 @@ extension FileNode {
 
   /// Seals consecutive whole blocks of one page into slots.
   private func storeWhole(_ source: UnsafeRawBufferPointer, from first: UInt64, _ object: ContentObject) throws {
-    let page = try writablePage(first / VaultFormat.blocksPerPage)
+    let page = try writablePage(first / VaultFormat.blocksPerPage, placing: source.count)
     let count = source.count >> object.exponent
     var done = 0
     while done < count {
@@ -272,13 +272,13 @@ extension FileNode {
     while done < blocks.count {
       let first = blocks[done]
       let index = first / VaultFormat.blocksPerPage
-      let page = try writablePage(index)
       var wanted = 1
       while wanted < Self.blocksAtOnce(object), done + wanted < blocks.count,
         blocks[done + wanted] == first + UInt64(wanted), blocks[done + wanted] / VaultFormat.blocksPerPage == index
       {
         wanted += 1
       }
+      let page = try writablePage(index, placing: wanted << object.exponent)
       let (taken, sealer) = state.withLock { _ in (slots.take(upTo: UInt64(wanted)), page.sealer(cipher)) }
       let seals: [BlockSeal]
       do {
@@ -303,8 +303,11 @@ extension FileNode {
   }
 
   /// A page to be changed, with the file's free slots known. Under `writing`.
-  func writablePage(_ index: UInt64) throws -> CachedPage {
+  ///
+  /// - Parameter byteCount: of blocks that are about to be written to the object.
+  func writablePage(_ index: UInt64, placing byteCount: Int = 0) throws -> CachedPage {
     needsSync = true
+    placedByteCount += UInt64(byteCount)
     noteChange()
     if !hasSearchedSlots { searchSlots() }
     return try loadPageForChange(index)

@@ -56,6 +56,8 @@ final class FileNode: Sendable {
   nonisolated(unsafe) var hasSearchedSlots = false
   /// The object was written to since it was last synced.
   nonisolated(unsafe) var needsSync = false
+  /// Bytes that were written to the object so far, about.
+  nonisolated(unsafe) var placedByteCount: UInt64 = 0
   /// The object is marked for removal until a join names it.
   nonisolated(unsafe) var objectIsMarked = false
   /// Objects that the next join lets go.

@@ -126,7 +126,7 @@ extension FileNode {
     guard let object else { return }
     for block in sealedBlocks.keys.sorted() {
       guard let sealed = sealedBlocks[block] else { continue }
-      let page = try writablePage(block / VaultFormat.blocksPerPage)
+      let page = try writablePage(block / VaultFormat.blocksPerPage, placing: object.blockSize)
       let taken = state.withLock { _ in slots.take(upTo: 1) }
       do {
         try sealed.ciphertext.withUnsafeBytes { try object.file.writeAll($0, at: taken.lowerBound << object.exponent) }

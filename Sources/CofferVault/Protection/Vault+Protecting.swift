@@ -157,7 +157,7 @@ extension FileNode {
 
   /// Under `writing`. Where it throws, the page is as it was.
   private func rekey(_ found: CachedPage, _ object: ContentObject) throws {
-    let page = try writablePage(found.index)
+    let page = try writablePage(found.index, placing: found.blocks.count << object.exponent)
     let first = page.index * VaultFormat.blocksPerPage
     let cipher = try presentCipher()
     let (old, new) = (cipher.sealer(page: page.index), cipher.rekeyed(upTo: page.index + 1).sealer(page: page.index))
