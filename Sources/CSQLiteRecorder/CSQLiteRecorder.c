@@ -7,6 +7,7 @@
 
 static coffer_sqlite_observer observe;
 static coffer_sqlite_checkpoint_pages checkpoint_pages;
+static coffer_sqlite_sync_failure sync_failure;
 static sqlite3_vfs *below;
 
 /// Our part of an open file; that of the layer below lies behind it.
@@ -41,7 +42,8 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size) {
 static int file_sync(sqlite3_file *file, int flags) {
   // The layer below syncs a new log's folder within this call; `open_directory` tells of it, after this.
   observe(coffer_sqlite_sync, file, PATH(file), NULL, 0, 0);
-  return BELOW(file)->pMethods->xSync(BELOW(file), flags);
+  int result = BELOW(file)->pMethods->xSync(BELOW(file), flags);
+  return sync_failure(PATH(file)) ? SQLITE_IOERR_FSYNC : result;
 }
 
 static int file_size(sqlite3_file *file, sqlite3_int64 *size) {
@@ -124,12 +126,14 @@ static int open_directory(const char *path, int *descriptor) {
   return below_open_directory(path, descriptor);
 }
 
-int coffer_sqlite_record(coffer_sqlite_observer observer, coffer_sqlite_checkpoint_pages pages) {
+int coffer_sqlite_record(
+    coffer_sqlite_observer observer, coffer_sqlite_checkpoint_pages pages, coffer_sqlite_sync_failure failure) {
   static sqlite3_vfs recorder;
   below = sqlite3_vfs_find(NULL);
   if (!below || below->iVersion < 3) return SQLITE_ERROR;
   observe = observer;
   checkpoint_pages = pages;
+  sync_failure = failure;
   below_open_directory = (int (*)(const char *, int *))below->xGetSystemCall(below, "openDirectory");
   if (!below_open_directory) return SQLITE_ERROR;
   int result = below->xSetSystemCall(below, "openDirectory", (sqlite3_syscall_ptr)open_directory);

@@ -53,6 +53,9 @@ final class ClosingFiles<File: ClosingFile>: Sendable {
     if state.withLock({ !$0.files.isEmpty && $0.begin() }) { queue.async { self.closeAll() } }
   }
 
+  /// Some of the files that were added are not closed yet.
+  var isBusy: Bool { state.withLock { $0.isClosing || !$0.files.isEmpty } }
+
   /// Returns when every file that was added is closed.
   func finish() {
     closeAll()

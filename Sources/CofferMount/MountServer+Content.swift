@@ -11,10 +11,11 @@ extension MountServer {
       Request.answer(request) { request, server in
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
         let folder = server.number(folder)
-        let (attributes, file) =
+        let (attributes, file) = try server.withRoom {
           UnnamedFile.isWanted
-          ? try server.view.createFile(withoutNameIn: folder, node)
-          : try server.view.createFile(Array(name!), in: folder, node)
+            ? try server.view.createFile(withoutNameIn: folder, node)
+            : try server.view.createFile(Array(name!), in: folder, node)
+        }
         server.nodes.willTell(attributes.number)
         server.didOpen(attributes.number, isWriting: true)
         var entry = server.entry(attributes)
@@ -67,7 +68,9 @@ extension MountServer {
         if info?.pointee.writepage == 0 { try server.dropPrivileges(of: server.number(number), for: request) }
         // The library keeps its buffer for requests to come: no plaintext stays in it.
         defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
-        try file.write(UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(offset))
+        try server.withRoom {
+          try file.write(UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(offset))
+        }
         fuse_reply_write(request.handle, count)
       }
     }

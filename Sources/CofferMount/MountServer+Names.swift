@@ -19,27 +19,33 @@ extension MountServer {
     operations.mkdir = { request, folder, name, mode in
       Request.answer(request) { request, server in
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
-        request.reply(try server.view.makeFolder(Array(name!), in: server.number(folder), node), server)
+        let made = try server.withRoom { try server.view.makeFolder(Array(name!), in: server.number(folder), node) }
+        request.reply(made, server)
       }
     }
     operations.mknod = { request, folder, name, mode, _ in
       Request.answer(request) { request, server in
         guard let kind = NodeKind(mode: mode) else { return request.fail(EPERM) }
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
-        request.reply(try server.view.makeNode(kind, Array(name!), in: server.number(folder), node), server)
+        let made = try server.withRoom { try server.view.makeNode(kind, Array(name!), in: server.number(folder), node) }
+        request.reply(made, server)
       }
     }
     operations.symlink = { request, target, folder, name in
       Request.answer(request) { request, server in
         let node = NewNode(permissions: 0o777, owner: request.owner)
-        request.reply(
-          try server.view.makeSymbolicLink(Array(name!), in: server.number(folder), to: Array(target!), node), server)
+        let made = try server.withRoom {
+          try server.view.makeSymbolicLink(Array(name!), in: server.number(folder), to: Array(target!), node)
+        }
+        request.reply(made, server)
       }
     }
     operations.link = { request, number, folder, name in
       Request.answer(request) { request, server in
-        request.reply(
-          try server.view.link(server.number(number), as: Array(name!), in: server.number(folder)), server)
+        let linked = try server.withRoom {
+          try server.view.link(server.number(number), as: Array(name!), in: server.number(folder))
+        }
+        request.reply(linked, server)
       }
     }
     operations.readlink = { request, number in

@@ -191,6 +191,17 @@ public final class MountServer: Sendable {
     if let file = nodes.didGiveBack(number, count, last: { removed.takeOut(number) }) ?? nil { try? file.close() }
   }
 
+  /// Runs `body`, which adds something; once more where it finds the disk full while files are not let go of yet that programs
+  /// have closed, for these may have been removed since.
+  func withRoom<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch ViewError.full where closing.isBusy {
+      closing.finish()
+      return try body()
+    }
+  }
+
   /// Whether the entries that the kernel has of a folder may be used again. Asked when it is opened: what another has
   /// changed until then is then read anew, also by a reading that began before the change.
   func mayKeepEntries(of folder: InodeNumber) -> Bool { changedFolders.withLock { $0.remove(folder) } == nil }

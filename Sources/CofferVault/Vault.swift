@@ -32,6 +32,7 @@ public final class Vault: Sendable {
   let room: DiskRoom
   private let timer: CommitTimer
   private let commits = CommitQueue()
+  let roomGivenBack = RoomGivenBack()
   private let lock: OwnedDescriptor
   /// The raw value of the weakest class that new files get.
   let weakestNewClass = Atomic(ProtectionClass.none.rawValue)
@@ -155,6 +156,10 @@ public final class Vault: Sendable {
 
   /// - Parameter begun: a commit to be brought to its end; else one is begun, if it is needed.
   private func commitIndex(_ begun: CommitUnderWay? = nil) throws {
+    try roomGivenBack.during { try commitGivingBack(begun) }
+  }
+
+  private func commitGivingBack(_ begun: CommitUnderWay?) throws {
     let committed: Index.Committed?
     room.look()
     index.tables.keepsLogShort.store(room.isShort, ordering: .relaxed)
@@ -327,6 +332,9 @@ public final class Vault: Sendable {
     if fits() { return }
     // What waits takes less once it is in its place, and what is removed gives room back.
     try commitJoined()
+    if fits() { return }
+    // Another thread may have made the commit, and still be giving that room back.
+    roomGivenBack.wait()
     guard fits() else { throw VaultError.full }
   }
 

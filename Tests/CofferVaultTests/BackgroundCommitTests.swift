@@ -191,7 +191,7 @@ import Testing
             }
             guard round % 10 == 0 else { continue }
             // So that it is read from SQLite, and waits for a commit that writes there.
-            if round % 100 == 0 { vault.index.forgetOpened() }
+            if round % 100 == 0 { try vault.index.forgetOpened() }
             let listed = try vault.list(VaultPath("t\(thread)")).map { String(decoding: $0.name, as: UTF8.self) }
             #expect(Set(listed) == Set(model.keys.map { String($0.dropFirst(3)) }), "thread \(thread), round \(round)")
             for (name, bytes) in model.prefix(3) { #expect(try vault.contents(of: VaultPath(name)) == bytes) }

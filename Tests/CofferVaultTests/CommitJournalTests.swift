@@ -4,6 +4,7 @@ import CofferSystem
 import CofferTestSupport
 import CofferVaultTestSupport
 import Foundation
+import Glibc
 import Synchronization
 import Testing
 
@@ -205,7 +206,7 @@ import Testing
     #expect(try found(whole) == 5)
     // Bytes of each entry: its length, its nonce, what is sealed, its tag.
     for entry in 0..<5 {
-      let (start, end) = (entry == 0 ? 32 : ends[entry], ends[entry + 1])
+      let (start, end) = (entry == 0 ? 48 : ends[entry], ends[entry + 1])
       for place in [start, start + 3, start + 4, start + 16, (start + end) / 2, end - 1] {
         var changed = whole
         changed[place] ^= 1
@@ -217,22 +218,91 @@ import Testing
       #expect(try found(Array(whole[..<start] + whole[end...])) == entry)
       #expect(try found(Array(whole[..<end] + whole[start..<end] + whole[end...])) == entry + 1)
     }
-    var salted = whole
-    salted[0] ^= 1
-    #expect(try found(salted) == 0)
+    // Its salt, and what it begins with.
+    for place in [0, 31, 32, 47] {
+      var changed = whole
+      changed[place] ^= 1
+      #expect(try found(changed) == 0)
+    }
     #expect(try found([UInt8](repeating: 0xff, count: CommitJournal.byteCount)) == 0)
     #expect(try found([]) == 0)
     #expect(try found(nil) == 0)
     #expect(try found(whole + [UInt8](repeating: 0xff, count: 100)) == 5)
 
-    try Self.store([UInt8](repeating: 0, count: CommitJournal.byteCount + 1), path)
-    #expect(throws: VaultError.damaged(what: "the index's journal")) { try fixture.openAfterCrash() }
-    try FileManager.default.removeItem(atPath: path + "/journal")
-    try FileManager.default.createDirectory(atPath: path + "/journal", withIntermediateDirectories: false)
-    #expect(throws: VaultError.damaged(what: "the index's journal")) { try fixture.openAfterCrash() }
-    try FileManager.default.removeItem(atPath: path + "/journal")
-    try FileManager.default.createSymbolicLink(atPath: path + "/journal", withDestinationPath: "coffer.json")
-    #expect(throws: VaultError.damaged(what: "the index's journal")) { try fixture.openAfterCrash() }
+    // What is no journal at all is none.
+    #expect(try found([UInt8](repeating: 0, count: CommitJournal.byteCount + 1)) == 0)
+    func found(_ make: (String) throws -> Void) throws -> Int? {
+      let journal = path + "/journal"
+      try? FileManager.default.removeItem(atPath: journal)
+      try make(journal)
+      let opened = try fixture.openAfterCrash()
+      defer { try? opened.close() }
+      #expect(opened.isReadOnly)
+      let state = try Self.state(opened)
+      return states.firstIndex(of: state)
+    }
+    #expect(try found { try FileManager.default.createDirectory(atPath: $0, withIntermediateDirectories: false) } == 0)
+    #expect(
+      try found { try FileManager.default.createSymbolicLink(atPath: $0, withDestinationPath: "coffer.json") } == 0)
+    #expect(try found { if mkfifo($0, 0o600) != 0 { throw SystemError(code: errno, call: "mkfifo") } } == 0)
+  }
+
+  /// SQLite may have a part of what is in the journal: entries go there one by one where little room is left, and a transaction
+  /// that was told to have failed may have been stored.
+  @Test func `a journal of which SQLite has a part leads on from there`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.make(fixture, commits: 0)
+    // A backup has an index of that very state.
+    try vault.backup(to: fixture.folder("backup-0"))
+    for number in 0..<6 {
+      try Self.commit(number, in: vault)
+      try vault.backup(to: fixture.folder("backup-\(number + 1)"))
+    }
+    let expected = try Self.state(vault)
+    let journal = try Self.journal(fixture.vaultPath)
+    try fixture.copyAsAfterCrash()
+    try vault.close()
+    let path = fixture.folder("crashed/vault")
+    for number in 0...6 {
+      for file in ["index.sqlite", "index.sqlite-wal"] { try? FileManager.default.removeItem(atPath: path + "/" + file) }
+      try FileManager.default.copyItem(
+        atPath: fixture.folder("backup-\(number)/index.sqlite"), toPath: path + "/index.sqlite")
+      try Self.store(journal, path)
+      let opened = try fixture.openAfterCrash()
+      #expect(!opened.isReadOnly)
+      #expect(try Self.state(opened) == expected, "\(number)")
+      #expect(try opened.verify(isDeep: true).isClean)
+      try opened.close()
+    }
+    // And goes on from there.
+    try Self.store(journal, path)
+    let opened = try fixture.openAfterCrash()
+    opened.index.tables.commitsBeforeJournal = 0
+    try Self.commit(6, in: opened)
+    #expect(try opened.verify(isDeep: true).isClean)
+    try opened.close()
+  }
+
+  @Test func `after a failure to bring the journal to SQLite nothing more is written, and nothing is lost`() throws {
+    let fixture = try VaultFixture()
+    let recorder = try StorageRecorder(recording: URL(filePath: fixture.folder("")).resolvingSymlinksInPath().path)
+    let vault = try Self.make(fixture)
+    let expected = try Self.state(vault)
+    recorder.failsSyncs.store(true, ordering: .relaxed)
+    #expect(throws: (any Error).self) { try vault.verify(isDeep: false) }
+    recorder.failsSyncs.store(false, ordering: .relaxed)
+    try vault.makeDirectory(at: VaultPath("more"))
+    #expect(throws: VaultError.needsReopening) { try vault.commit() }
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    #expect(!crashed.isReadOnly)
+    #expect(try Self.state(crashed) == expected)
+    try crashed.close()
+    try? vault.close()
+    let opened = try fixture.open()
+    #expect(try Self.state(opened) == expected)
+    #expect(try opened.verify(isDeep: true).isClean)
+    try opened.close()
   }
 
   @Test func `an earlier journal, or another vault's, means nothing`() throws {

@@ -99,13 +99,13 @@ import Testing
     var refusalCount = 0
     var generator: SeededGenerator
 
-    init(mebibytes: Int, files: Int? = nil, seed: UInt64) throws {
+    init(mebibytes: Int, files: Int? = nil, seed: UInt64, faults: FileSystem = FileSystem()) throws {
       fixture = try VaultFixture()
       disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: mebibytes, files: files)
       generator = SeededGenerator(seed: seed)
       vault = try Vault.create(
         at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),
-        derivation: VaultFixture.derivation(), options: TestVault.options)
+        derivation: VaultFixture.derivation(), files: faults, options: TestVault.options)
     }
 
     func number(below count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
@@ -244,6 +244,33 @@ import Testing
   }
 
   @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `what waits in the journal keeps nothing from being removed when the disk is suddenly full`() throws {
+    let small = try SmallDisk(mebibytes: 128, seed: 15)
+    let bytes = small.generator.bytes(1500)
+    let names = (0..<6000).map { "file \($0)" }
+    for name in names { try small.vault.importFile(small.fixture.source(bytes), to: VaultPath(name)) }
+    let large = try VaultPath("large")
+    try small.vault.importFile(small.fixture.source(small.generator.bytes(8 << 20)), to: large)
+    try small.vault.commit()
+    small.vault.index.tables.commitsBeforeJournal = 1
+    // Each takes little room in the journal, and changes pages of the index all over it.
+    let removed = names.shuffled(using: &small.generator)[..<500]
+    for (number, name) in removed.enumerated() {
+      try small.vault.remove(VaultPath(name))
+      if number % 25 == 24 { try small.vault.commit() }
+    }
+    let journal = try #require(try FileSystem().status(of: small.disk.path + "/vault/journal"))
+    #expect(journal.byteCount > 150_000)
+    try small.disk.fill()
+    try small.vault.remove(large)
+    try small.vault.commit()
+    #expect(try small.vault.space().bytesForProcess > 7 << 20)
+    for name in Set(names).subtracting(removed) { small.files[name] = bytes }
+    try small.check(small.vault)
+    try small.vault.close()
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
   func `a file that is cut on a full disk can be stored, and gives room back, also while it is open`() throws {
     let small = try SmallDisk(mebibytes: 16, seed: 10)
     let path = try VaultPath("file")
@@ -304,6 +331,72 @@ import Testing
     small.files = ["last": [4, 5]]
     try small.check(small.vault)
     try small.vault.close()
+  }
+
+  /// Keeps the first thread that is about to delete something until it is told to go on.
+  private final class SlowRemoval: FaultPlan {
+    private let condition = NSCondition()
+    private nonisolated(unsafe) var isMeant: (@Sendable () -> Bool)?
+    private nonisolated(unsafe) var isHeld = true
+    private nonisolated(unsafe) var hasCome = false
+
+    func hold(where isMeant: @escaping @Sendable () -> Bool) { condition.withLock { self.isMeant = isMeant } }
+
+    func letGo() {
+      condition.withLock {
+        isMeant = nil
+        isHeld = false
+        condition.broadcast()
+      }
+    }
+
+    func waitUntilHeld() { condition.withLock { while !hasCome { condition.wait() } } }
+
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      guard call == .unlink, let isMeant = condition.withLock({ self.isMeant }), isMeant() else { return }
+      condition.withLock {
+        guard !hasCome else { return }
+        hasCome = true
+        condition.broadcast()
+        while isHeld { condition.wait() }
+      }
+    }
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `who finds the disk full waits for the room that another thread is giving back`() throws {
+    let removal = SlowRemoval()
+    let small = try SmallDisk(mebibytes: 24, seed: 14, faults: FileSystem(faults: removal))
+    let (vault, path) = (small.vault, try VaultPath("large"))
+    try vault.importFile(small.fixture.source(small.generator.bytes(8 << 20)), to: path)
+    try vault.commit()
+    try small.disk.fill()
+    try vault.remove(path)
+    // Not what is deleted to make room for the commit.
+    removal.hold { vault.index.read { $0.underWay == nil } }
+    let committer = Thread { try? vault.commit() }
+    committer.start()
+    removal.waitUntilHeld()
+    // The commit is made, and the object still there.
+    let hasEnded = Atomic(false)
+    let refusal = Mutex<(any Error)?>(nil)
+    let newcomer = DispatchQueue(label: "newcomer")
+    newcomer.async {
+      do {
+        _ = try vault.makeDirectory(at: VaultPath("folder"))
+        try vault.createFile(at: VaultPath("later")).write([UInt8](repeating: 5, count: 100_000), at: 0)
+      } catch {
+        refusal.withLock { $0 = error }
+      }
+      hasEnded.store(true, ordering: .releasing)
+    }
+    while vault.roomGivenBack.waiterCount == 0, !hasEnded.load(ordering: .acquiring) { sched_yield() }
+    removal.letGo()
+    newcomer.sync {}
+    #expect(refusal.withLock { $0 } == nil)
+    try vault.commit()
+    #expect(try vault.contents(of: VaultPath("later")).count == 100_000)
+    try vault.close()
   }
 
   @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))

@@ -49,7 +49,7 @@ import Testing
     let fixture = try VaultFixture()
     let vault = try Self.vault(fixture)
     let number = try Self.number(of: "file7", in: vault)
-    vault.index.forgetOpened()
+    try vault.index.forgetOpened()
     // In memory again: the root folder, and what stands in its bucket, but not the file.
     let root = try vault.attributes(of: .rootFolder)
     let asked = DispatchSemaphore(value: 0)
@@ -114,7 +114,7 @@ import Testing
         }
       }
       group.addTask {
-        while !done.isSet.load(ordering: .acquiring) { vault.index.forgetOpened() }
+        while !done.isSet.load(ordering: .acquiring) { try vault.index.forgetOpened() }
       }
       try await group.waitForAll()
     }
@@ -127,7 +127,7 @@ import Testing
     let vault = try Self.vault(fixture)
     let number = try Self.number(of: "file7", in: vault)
     let next = vault.index.read { $0.root.nextInode }
-    vault.index.forgetOpened()
+    try vault.index.forgetOpened()
     var attempts = 0
     let size = try vault.index.perform { session in
       attempts += 1
@@ -144,7 +144,7 @@ import Testing
     let fixture = try VaultFixture()
     let vault = try Self.vault(fixture, files: 200)
     let numbers = try (0..<200).map { try Self.number(of: "file\($0)", in: vault) }
-    vault.index.forgetOpened()
+    try vault.index.forgetOpened()
     var attempts = 0
     let sizes = try vault.index.read { session in
       attempts += 1

@@ -25,8 +25,12 @@ typedef void (*coffer_sqlite_observer)(
 /// After how many pages of its log the database at `path` shall be checkpointed; 0 leaves that to SQLite.
 typedef int (*coffer_sqlite_checkpoint_pages)(const char *path);
 
+/// Whether making the file at `path` durable shall fail, after its bytes were made so: as a disk that fails to answer does.
+typedef int (*coffer_sqlite_sync_failure)(const char *path);
+
 /// Makes a layer that tells `observer` everything the default of all connections that are opened from now on. Once in a
 /// process. Returns an SQLite result code.
-int coffer_sqlite_record(coffer_sqlite_observer observer, coffer_sqlite_checkpoint_pages pages);
+int coffer_sqlite_record(
+    coffer_sqlite_observer observer, coffer_sqlite_checkpoint_pages pages, coffer_sqlite_sync_failure failure);
 
 #endif

@@ -9,16 +9,20 @@ internal import Foundation
 /// SQLite writes whole pages: for a file of 4 KiB that is synced eight, of 8 KiB each. Here it takes its own length, in one
 /// write; and what many such commits have changed goes to SQLite together, once there is no more room here.
 ///
-/// The file is a pass: a salt, and behind it entries, each sealed under a key of that salt (``Sealing``) and bound to the
-/// sealed root that it follows. The first follows SQLite's root. So what an earlier pass left is no entry of this one; neither
-/// is one that a crash has torn, nor any that is not of this vault and the very state that SQLite has. Whoever cuts entries off
-/// gets an older state, which the anchor tells as it does where SQLite's own log is cut.
+/// The file is a pass: a salt, the tag of the sealed root that the first entry follows, and behind them entries, each sealed under
+/// a key of that salt (``Sealing``) and bound to the sealed root that it follows. What an earlier pass left is no entry of this one;
+/// neither is one that a crash has torn, nor any that is not of this vault. The entries that count are those which lead on
+/// from the very root that SQLite has: it may have some of them already, for they may go there one by one. Whoever cuts
+/// entries off, or changes what the pass begins with, gets an older state, which the anchor tells as it does where SQLite's own log
+/// is cut.
 ///
 /// Used only by who has the connection (``IndexTables/using(_:)``).
 final class CommitJournal {
   /// So that what it holds finds room in SQLite with what is kept for removals (``Ballast``), where a disk is suddenly full.
   static let byteCount = 256 << 10
   private static let saltByteCount = 32
+  /// A pass's salt and what its first entry follows.
+  private static let headByteCount = saltByteCount + Sealing.tagByteCount
   private static let entryOverhead = 4 + Sealing.overhead
 
   private let folder: VaultFolder
@@ -37,33 +41,46 @@ final class CommitJournal {
   }
 
   /// Bytes that the next entry can have.
-  var room: Int { isBroken ? 0 : Self.byteCount - (pass?.end ?? Self.saltByteCount) - Self.entryOverhead }
+  var room: Int { isBroken ? 0 : Self.byteCount - (pass?.end ?? Self.headByteCount) - Self.entryOverhead }
 
   // MARK: Reading
 
   /// The commits that follow the one with `root`, which SQLite has. Those that come next are added behind them.
   ///
-  /// - Throws: `damaged` where there is something else in the journal's place, or in an entry.
-  func entries(after root: @autoclosure () throws -> [UInt8]) throws -> [JournalEntry] {
-    guard let status = try folder.files.status(of: VaultFormat.journal, in: folder.descriptor) else { return [] }
-    guard status.kind == .file, status.byteCount <= UInt64(Self.byteCount) else { throw Self.damaged }
-    let bytes = try folder.files.open(VaultFormat.journal, [.readOnly, .noFollow], in: folder.descriptor)
-      .contents(limit: Self.byteCount)
-    guard bytes.count > Self.saltByteCount else { return [] }
+  /// What is no plain file of a journal's length holds no entry: then the anchor tells whether some are missing.
+  /// - Throws: `damaged` where there is something else in an entry.
+  func entries(after root: [UInt8]) throws -> [JournalEntry] {
+    guard let bytes = try contents(), bytes.count > Self.headByteCount else { return [] }
     let key = passKey(Array(bytes[..<Self.saltByteCount]))
-    var end = Self.saltByteCount
+    var end = Self.headByteCount
+    var last = Array(bytes[Self.saltByteCount..<Self.headByteCount])
     var entries: [JournalEntry] = []
-    var root = try root()
-    while let (plaintext, next) = entry(in: bytes, at: end, key, after: root) {
+    /// How many of them SQLite has; nil until its root is among those that the pass went through.
+    var storedCount = last == Self.tag(of: root) ? 0 : nil
+    while let (plaintext, next) = entry(in: bytes, at: end, key, after: last) {
       do { entries.append(try JournalEntry(decoding: plaintext)) } catch { throw Self.damaged }
-      root = entries[entries.count - 1].root
+      last = Self.tag(of: entries[entries.count - 1].root)
       end = next
+      if entries[entries.count - 1].root == root { storedCount = entries.count }
     }
-    if !entries.isEmpty { pass = (key, end) }
-    return entries
+    guard let storedCount, storedCount < entries.count else { return [] }
+    pass = (key, end)
+    return Array(entries[storedCount...])
   }
 
-  /// Nil where no whole entry begins that follows `root`.
+  /// What lies in the journal's place, where it is a plain file that can be one.
+  private func contents() throws -> [UInt8]? {
+    guard let status = try folder.files.status(of: VaultFormat.journal, in: folder.descriptor), status.kind == .file
+    else { return nil }
+    let file = try folder.files.open(
+      VaultFormat.journal, [.readOnly, .noFollow, .nonBlocking], in: folder.descriptor)
+    // Of what was opened: something else may have taken the name.
+    let opened = try file.status()
+    guard opened.kind == .file, opened.byteCount <= UInt64(Self.byteCount) else { return nil }
+    return try file.contents(limit: Self.byteCount)
+  }
+
+  /// Nil where no whole entry begins that follows the root with the tag `root`.
   private func entry(
     in bytes: [UInt8], at start: Int, _ key: SecretKey, after root: [UInt8]
   ) -> (plaintext: [UInt8], end: Int)? {
@@ -88,10 +105,12 @@ final class CommitJournal {
     isBroken = true
     let salt = pass == nil ? Randomness.bytes(Self.saltByteCount) : []
     let (key, start) = pass ?? (passKey(salt), 0)
+    let root = Self.tag(of: root)
+    let head = pass == nil ? salt + root : []
     let count = UInt32(entry.count + Sealing.overhead)
     guard let file = try? openedFile(),
       let bytes = try? Sealing.seal(
-        entry, key: key, authenticating: context(after: root), after: salt + count.bigEndianBytes)
+        entry, key: key, authenticating: context(after: root), after: head + count.bigEndianBytes)
     else { return false }
     // Without its last bytes it is no entry.
     guard (try? bytes.withUnsafeBytes({ try file.writeAll($0, at: UInt64(start)) })) != nil else { return false }
@@ -107,7 +126,8 @@ final class CommitJournal {
   private func openedFile() throws -> OwnedDescriptor {
     if let file { return file }
     let opened = try folder.files.open(
-      VaultFormat.journal, [.readWrite, .create, .noFollow], permissions: 0o600, in: folder.descriptor)
+      VaultFormat.journal, [.readWrite, .create, .noFollow, .nonBlocking], permissions: 0o600, in: folder.descriptor)
+    guard try opened.status().kind == .file else { throw Self.damaged }
     try folder.descriptor.sync()
     file = opened
     return opened
@@ -141,7 +161,9 @@ final class CommitJournal {
   private func passKey(_ salt: [UInt8]) -> SecretKey { metadataKey.derived("journal", context: salt) }
 
   /// The tag at a sealed root's end names one commit of one vault.
-  private func context(after root: [UInt8]) -> [UInt8] { context + root.suffix(Sealing.tagByteCount) }
+  private static func tag(of root: [UInt8]) -> [UInt8] { Array(root.suffix(Sealing.tagByteCount)) }
+
+  private func context(after root: [UInt8]) -> [UInt8] { context + root }
 
   private static let damaged = VaultError.damaged(what: "the index's journal")
 }

@@ -140,10 +140,12 @@ final class Index: Sendable {
   }
 
   /// Reads everything anew from here on, whatever is in memory: for who wants to know what is stored.
-  func forgetOpened() {
-    exclusively {
+  ///
+  /// Throws where what waits in the journal cannot be stored; not where the disk is full, for it can be read where it is.
+  func forgetOpened() throws {
+    try exclusively {
       session.forgetOpened()
-      tables.emptyJournal()
+      do { try tables.emptyJournal() } catch  where VaultError.wrapping(error) == .full {}
       try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
     }
   }

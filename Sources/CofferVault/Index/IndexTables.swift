@@ -47,26 +47,38 @@ final class IndexTables {
     return try body()
   }
 
-  /// Ends every use of the connection.
+  /// Ends every use of the connection. What cannot be brought from the journal to SQLite stays there, from where the next opening
+  /// has it.
   func close() {
-    emptyJournal()
-    if journaled.isEmpty, writeCount > 0 { journal?.remove() }
+    try? emptyJournal()
+    if journaled.isEmpty, writeCount > 0, !isUnsure { journal?.remove() }
     statements.close()
   }
 
-  /// Brings to SQLite what is in the journal. What cannot be stored stays there, from where the next opening has it; and so does
-  /// what was only read.
-  func emptyJournal() {
-    if writeCount > 0, !isUnsure { try? storeJournaled() }
+  /// Brings to SQLite what is in the journal, but not what was only read. Where the disk is full it stays there; after any other
+  /// failure nobody knows what SQLite has, and nothing more is written: entries that are added to the journal then might lead on
+  /// from a root that SQLite does not have any more.
+  func emptyJournal() throws {
+    guard writeCount > 0, !isUnsure else { return }
+    try noting { try storeJournaled() }
+  }
+
+  /// Runs `body`, which writes; notes where it leaves nobody knowing what is stored.
+  private func noting(_ body: () throws -> Void) throws {
+    guard !isUnsure else { throw VaultError.needsReopening }
+    do {
+      try body()
+    } catch {
+      if VaultError.wrapping(error) != .full { isUnsure = true }
+      throw error
+    }
   }
 
   // MARK: Reading
 
   /// The root as it is stored, and opened. Throws `damaged` where it is not what a commit of this vault wrote.
   func readRoot() throws -> (root: RootRecord, sealed: [UInt8]) {
-    guard let sealed = try journaled.root ?? statements.root.first(body: { Array(try $0[0]) }) else {
-      throw VaultError.damaged(what: "the root record")
-    }
+    let sealed = try journaled.root ?? storedRoot()
     lastRoot = sealed
     do {
       let plaintext = try Self.rootRow.withUnsafeBytes { row in
@@ -213,14 +225,11 @@ final class IndexTables {
   /// Makes a commit durable: in the journal where it is small, else in SQLite, with all that is in the journal. Where it throws,
   /// the last one is stored.
   func write(_ commit: SealedCommit) throws {
-    adjustLog()
-    do {
+    try noting {
+      try adjustLog()
       if try !addToJournal(commit) { try store(commit) }
       lastRoot = commit.sealedRoot
       writeCount += 1
-    } catch {
-      if VaultError.wrapping(error) != .full { isUnsure = true }
-      throw error
     }
   }
 
@@ -236,11 +245,8 @@ final class IndexTables {
 
   private func store(_ commit: SealedCommit) throws {
     let changes = commit.changes.lazy.map(\.row)
-    if logIsShort, !journaled.isEmpty {
-      // One after the other, each with the room of the log: together they may need more than was kept for removals.
-      try storeJournaled()
-      emptyLog(growingBy: Ballast.byteCount / 2)
-    }
+    // One after the other, each with the room of the log: together they may need more than was kept for removals.
+    if logIsShort { try storeJournaled() }
     if journaled.isEmpty {
       try statements.store(changes, pages: commit.sealedPages, salt: commit.newSalt, root: commit.sealedRoot)
     } else {
@@ -253,8 +259,28 @@ final class IndexTables {
 
   private func storeJournaled() throws {
     guard !journaled.isEmpty else { return }
-    try statements.store(journaled)
+    if logIsShort, let entries = try? journal?.entries(after: storedRoot()), entries.last?.root == lastRoot {
+      // Together they may change more pages than there is room for, and each of them is a commit.
+      for (position, entry) in entries.enumerated() {
+        var rows = JournaledRows()
+        rows.take(entry)
+        try statements.store(rows)
+        journaled = JournaledRows()
+        for entry in entries[(position + 1)...] { journaled.take(entry) }
+        emptyLog(growingBy: Ballast.byteCount / 2)
+      }
+    } else {
+      try statements.store(journaled)
+    }
     noteStored()
+  }
+
+  /// As SQLite has it.
+  private func storedRoot() throws -> [UInt8] {
+    guard let root = try statements.root.first(body: { Array(try $0[0]) }) else {
+      throw VaultError.damaged(what: "the root record")
+    }
+    return root
   }
 
   private func noteStored() {
@@ -305,12 +331,15 @@ final class IndexTables {
   /// Pages that the log has when it is copied into the index: SQLite's number, and a MiB where little room is left.
   private static let logLength = (usual: Int32(1000), short: Int32(128))
 
-  private func adjustLog() {
+  private func adjustLog() throws {
     let isShort = keepsLogShort.load(ordering: .relaxed)
     guard isShort != logIsShort else { return }
     logIsShort = isShort
     statements.copyLog(at: isShort ? Self.logLength.short : Self.logLength.usual)
-    if isShort { cutLog() }
+    guard isShort else { return }
+    // While the log has its room, which others would take.
+    try storeJournaled()
+    cutLog()
   }
 
   private func noteFreePages() {

@@ -151,10 +151,14 @@ private struct Wipe {
   /// one that is being wiped. Under the vault's lock.
   func removeRest() throws {
     let files = folder.files
-    if try files.status(of: VaultFormat.objects, in: folder.descriptor) != nil {
-      try files.removeTree(VaultFormat.objects, in: folder.descriptor)
+    for name in Self.ciphertext + [VaultFormat.objects] {
+      // Whatever it is: somebody may have put a folder in a file's place.
+      switch try files.status(of: name, in: folder.descriptor)?.kind {
+      case nil: break
+      case .directory: try files.removeTree(name, in: folder.descriptor)
+      default: try files.unlink(name, in: folder.descriptor)
+      }
     }
-    for name in Self.ciphertext { try files.unlink(name, in: folder.descriptor) }
     try folder.descriptor.sync()
     // With what a holder that has ended may have written once more.
     try keyStore.removeAll(of: id)

@@ -29,7 +29,7 @@ final class Verifier {
   }
 
   func run() throws {
-    vault.index.forgetOpened()
+    try vault.index.forgetOpened()
     state.recordCount = try checkBuckets()
     try walk()
     try countMarksAndSettings()

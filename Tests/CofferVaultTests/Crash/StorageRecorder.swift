@@ -12,6 +12,8 @@ final class StorageRecorder: FaultPlan {
   private let ignored: Set<[UInt8]>
   private let checkpointPages: CInt
   private let state: Mutex<State>
+  /// SQLite is told that its syncs have failed, of which nobody knows whether they have.
+  let failsSyncs = Atomic(false)
 
   fileprivate struct State {
     var log = StorageLog()
@@ -176,7 +178,11 @@ final class StorageRecorder: FaultPlan {
       recorder.observe(
         operation, file, Array(text.utf8), UnsafeRawBufferPointer(start: bytes, count: Int(count)), Int(offset))
     },
-    { path in path.flatMap { StorageRecorder.recorder(of: String(cString: $0))?.checkpointPages } ?? 0 })
+    { path in path.flatMap { StorageRecorder.recorder(of: String(cString: $0))?.checkpointPages } ?? 0 },
+    { path in
+      let recorder = path.flatMap { StorageRecorder.recorder(of: String(cString: $0)) }
+      return recorder?.failsSyncs.load(ordering: .relaxed) == true ? 1 : 0
+    })
 
   private static func install() { precondition(installation == 0, "SQLite takes no recording layer") }
 }

@@ -99,7 +99,7 @@ final class ModelRun {
     _ what: @autoclosure () -> String, _ real: () throws -> Outcome, model: (InodeNumber) throws -> Outcome
   ) throws -> Outcome {
     clock.advance()
-    if forgets { vault.index.forgetOpened() }
+    if forgets { try vault.index.forgetOpened() }
     self.model.now = clock.now()
     let before = self.model.nodes
     let found = try Outcome(real).comparable

@@ -1,0 +1,42 @@
+internal import Foundation
+
+/// Commits that go on to give back what they have freed: the objects of removed files, and slots of changed ones.
+///
+/// A commit is durable before that is done, and others go on from then. Who finds the disk full waits here, so that nobody is
+/// refused for want of room that is about to come.
+final class RoomGivenBack: @unchecked Sendable {
+  private let condition = NSCondition()
+  // Under `condition`.
+  private var next: UInt64 = 0
+  private var running: Set<UInt64> = []
+  private var waiting = 0
+
+  /// Threads that wait for room now.
+  var waiterCount: Int { condition.withLock { waiting } }
+
+  /// Runs `body`, which makes a commit and gives back what that has freed.
+  func during<Result>(_ body: () throws -> Result) rethrows -> Result {
+    let number = condition.withLock { () -> UInt64 in
+      defer { next += 1 }
+      running.insert(next)
+      return next
+    }
+    defer {
+      condition.withLock {
+        running.remove(number)
+        condition.broadcast()
+      }
+    }
+    return try body()
+  }
+
+  /// Returns when all have ended that run now. Never from within `during`.
+  func wait() {
+    condition.withLock {
+      let awaited = running
+      waiting += 1
+      defer { waiting -= 1 }
+      while !running.isDisjoint(with: awaited) { condition.wait() }
+    }
+  }
+}
