@@ -68,10 +68,18 @@ extension MountServer {
         if info?.pointee.writepage == 0 { try server.dropPrivileges(of: server.number(number), for: request) }
         // The library keeps its buffer for requests to come: no plaintext stays in it.
         defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
-        try server.withRoom {
-          try file.write(UnsafeRawBufferPointer(start: bytes, count: count), at: UInt64(offset))
+        let content = UnsafeRawBufferPointer(start: bytes, count: count)
+        guard let info, info.pointee.writepage == 0, info.pointee.flags & O_APPEND != 0, server.view.hasOthers else {
+          try server.withRoom { try file.write(content, at: UInt64(offset)) }
+          fuse_reply_write(request.handle, count)
+          return
         }
+        // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
+        // RWF_NOAPPEND cannot be told from that, and appends.)
+        let landed = try file.append(content)
         fuse_reply_write(request.handle, count)
+        // It has put the bytes where it thought that they would go.
+        if landed != UInt64(offset) { server.changes.add([.content(number)], isWaiting: false) }
       }
     }
     operations.fsync = { request, _, _, info in

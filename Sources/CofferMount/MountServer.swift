@@ -14,7 +14,8 @@ public final class MountServer: Sendable {
   public let view: ContainerView
   /// The mount point, as a canonical path.
   public let place: String
-  let session = FuseSession()
+  let session: FuseSession
+  let changes: ChangeQueue
   let handshake = Handshake()
   let buffers = AnswerBuffers()
   let nodes = KernelNodes()
@@ -45,7 +46,12 @@ public final class MountServer: Sendable {
     didEnd: @escaping @Sendable (MountServer) -> Void
   ) throws(MountError) -> MountServer {
     let server = MountServer(view, place, didEnd)
-    try server.start(settings)
+    do {
+      try server.start(settings)
+    } catch {
+      server.changes.end()
+      throw error
+    }
     return server
   }
 
@@ -53,6 +59,9 @@ public final class MountServer: Sendable {
     self.view = view
     self.place = place
     self.didEnd = didEnd
+    let session = FuseSession()
+    self.session = session
+    changes = ChangeQueue { session.tell($0) }
   }
 
   private func start(_ settings: MountSettings) throws(MountError) {
@@ -62,7 +71,6 @@ public final class MountServer: Sendable {
     if settings.allowsOthers { options += ",allow_other" }
     try session.make(["coffer", "-o", options], Self.operations, for: self)
     try session.mount(at: place, allowsOthers: settings.allowsOthers)
-    let changes = ChangeQueue { [session] change in session.tell(change) }
     observations.withLock { observations in
       observations = [
         view.observeChanges { [weak self] found in

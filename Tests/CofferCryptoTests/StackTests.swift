@@ -23,6 +23,11 @@
       }
 
       func run() {
+        // Whatever other signal came by would store the registers as well, at any moment.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        sigdelset(&signals, SIGURG)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
         do { try body() } catch { self.error = error }
         // The kernel stores all of them on the stack for who handles it.
         if storesRegisters { raise(SIGURG) }

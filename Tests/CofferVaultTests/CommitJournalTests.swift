@@ -264,7 +264,9 @@ import Testing
     try vault.close()
     let path = fixture.folder("crashed/vault")
     for number in 0...6 {
-      for file in ["index.sqlite", "index.sqlite-wal"] { try? FileManager.default.removeItem(atPath: path + "/" + file) }
+      for file in ["index.sqlite", "index.sqlite-wal"] {
+        try? FileManager.default.removeItem(atPath: path + "/" + file)
+      }
       try FileManager.default.copyItem(
         atPath: fixture.folder("backup-\(number)/index.sqlite"), toPath: path + "/index.sqlite")
       try Self.store(journal, path)

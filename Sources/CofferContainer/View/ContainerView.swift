@@ -35,6 +35,12 @@ public final class ContainerView: Sendable {
   /// Rises with what the client does: tells an agent that somebody is at work.
   public var uses: Int { useCount.load(ordering: .relaxed) }
 
+  /// Content of locked classes cannot be read before an unlock.
+  public var isLocked: Bool { container.isLocked }
+
+  /// The container has other views: what this one's client remembers of a file may be older than the file.
+  public var hasOthers: Bool { container.views.areSeveral }
+
   /// Nothing passes any more, through open files either.
   public func end() {
     if !ended.exchange(true, ordering: .sequentiallyConsistent) { container.views.didEnd(container.vault) }

@@ -8,6 +8,9 @@ final class ViewCount: Sendable {
   private static let listedCount = 65_536
   private let count = Mutex(0)
 
+  /// There is more than one.
+  var areSeveral: Bool { count.withLock { $0 > 1 } }
+
   func didBegin(_ vault: Vault) {
     count.withLock { count in
       count += 1

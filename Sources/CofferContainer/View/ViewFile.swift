@@ -32,6 +32,11 @@ public final class ViewFile: Sendable {
     try perform(.writing) { try $0.write(bytes, at: offset) }
   }
 
+  /// Writes at the end, in one step among all views; returns the offset where it landed.
+  public func append(_ bytes: UnsafeRawBufferPointer) throws(ViewError) -> UInt64 {
+    try perform(.writing) { try $0.append(bytes) }
+  }
+
   /// Cuts the file, or extends it with a hole.
   public func truncate(to byteCount: UInt64) throws(ViewError) {
     try perform(.writing) { try $0.truncate(to: byteCount) }

@@ -68,6 +68,9 @@
       } else {
         Output.line("mounted on \(point.path); end it with: coffer unmount \(point.path.quotedForShell)")
       }
+      if server.view.isLocked {
+        Output.note("the vault is locked: names are shown, and contents once it is opened with: coffer unlock")
+      }
       try Output.finish()
       // An interrupt is answered when the mount has ended.
       if foreground { try Session.present.interrupts.catching { try stay(server) } }

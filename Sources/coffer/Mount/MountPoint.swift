@@ -48,7 +48,9 @@
         throw Failure.usage("a vault cannot be mounted on its own folder, or inside it; choose another one")
       }
       guard try FileSystem().names(in: folder).isEmpty else {
-        throw Failure.cannotCreate("the folder is not empty; what is in it would be hidden. Choose an empty one")
+        throw Failure.cannotCreate(
+          "the folder is not empty, and what is in it would be hidden. Programs may have written to it while nothing was "
+            + "mounted there: then it is not encrypted, and can be moved into the mount. Choose an empty folder")
       }
     }
   }

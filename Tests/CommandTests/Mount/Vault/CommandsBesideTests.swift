@@ -110,4 +110,23 @@ import Testing
       try wait { try Kernel.names(second) == [] }
     }
   }
+
+  @Test func `what two mounts append to one file is all there`() throws {
+    let second = ground.desk.path("second")
+    try Kernel.mkdir(second)
+    try ground.desk.served("mount", second)
+    defer { _ = try? ground.desk.run("coffer", ["unmount", "--force", second]) }
+    try Kernel.makeFile(place("log"), [])
+    let one = try Handle(place("log"), O_WRONLY | O_APPEND)
+    let other = try Handle(second + "/log", O_WRONLY | O_APPEND)
+    for round in 0..<300 {
+      try one.write("a\(round)\n")
+      try other.write("b\(round)\n")
+    }
+    let expected = (0..<300).map { "a\($0)\nb\($0)\n" }.joined()
+    try one.sync()
+    #expect(try ground.desk.served("cat", "/log").output == expected)
+    func wait(until isSo: () throws -> Bool) throws { while try !isSo() { sched_yield() } }
+    for path in [place("log"), second + "/log"] { try wait { try Kernel.content(path) == Array(expected.utf8) } }
+  }
 }
