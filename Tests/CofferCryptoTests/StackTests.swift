@@ -79,6 +79,9 @@
     ) throws {
       // A schedule that decrypts has a half of the key as it is, in another place; and so has a register.
       let halves = secrets.flatMap { [Array($0.prefix(16)), Array($0.suffix(16))] }
+      // Once before: where a function of a library is called for the first time, the loader looks it up, and stores all registers
+      // meanwhile.
+      try body()
       for storesRegisters in [false, true] {
         let counts = try withStack(after: body, storesRegisters: storesRegisters) { stack in
           halves.map { count(of: $0, in: stack) }
