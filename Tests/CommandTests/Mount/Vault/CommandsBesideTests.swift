@@ -125,7 +125,7 @@ import Testing
     }
     let expected = (0..<300).map { "a\($0)\nb\($0)\n" }.joined()
     try one.sync()
-    #expect(try ground.desk.served("cat", "/log").output == expected)
+    try #require(try ground.desk.served("cat", "/log").output == expected)
     func wait(until isSo: () throws -> Bool) throws { while try !isSo() { sched_yield() } }
     for path in [place("log"), second + "/log"] { try wait { try Kernel.content(path) == Array(expected.utf8) } }
   }
