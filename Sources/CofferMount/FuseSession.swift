@@ -56,12 +56,17 @@ final class FuseSession: Sendable {
   ///
   /// - Parameters:
   ///   - keepsAwake: processors shall not halt while many requests come.
+  ///   - server: whose requests they are.
   ///   - idle: called before a thread sleeps.
-  func serve(keepsAwake: Bool, idle: @escaping @Sendable () -> Void) {
+  func serve(_ server: MountServer, keepsAwake: Bool, idle: @escaping @Sendable () -> Void) {
     guard let session = condition.withLock({ pointer }) else { return }
-    let threadCount = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2)
-    RequestLoop(session, keepsAwake: keepsAwake, idle: idle).run(threadCount: threadCount)
+    RequestLoop(session, keepsAwake: keepsAwake, idle: idle).run(threadCount: Self.threadCount) { work in
+      MountServer.$answering.withValue(server, operation: work)
+    }
   }
+
+  /// Threads that answer requests.
+  static let threadCount = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2)
 
   func destroy() {
     condition.lock()

@@ -11,16 +11,17 @@ extension MountServer {
       Request.answer(request) { request, server in
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
         let folder = server.number(folder)
-        let (attributes, file) = try server.withRoom {
-          UnnamedFile.isWanted
-            ? try server.view.createFile(withoutNameIn: folder, node)
-            : try server.view.createFile(Array(name!), in: folder, node)
+        let (attributes, file) = try lookingAnew(unless: info!.pointee.flags & O_EXCL != 0) {
+          try server.withRoom {
+            UnnamedFile.isWanted
+              ? try server.view.createFile(withoutNameIn: folder, node)
+              : try server.view.createFile(Array(name!), in: folder, node)
+          }
         }
         server.nodes.willTell(attributes.number)
         server.didOpen(attributes.number, isWriting: true)
         var entry = server.entry(attributes)
-        OpenNode.keep(file, in: &info!.pointee)
-        info!.pointee.keep_cache = 1
+        server.keep(file, in: &info!.pointee)
         // The caller is gone: nobody will release it.
         if fuse_reply_create(request.handle, &entry, info) == -ENOENT {
           server.release(info)
@@ -41,8 +42,7 @@ extension MountServer {
           try file.truncate(to: 0)
         }
         server.didOpen(number, isWriting: isWriting)
-        OpenNode.keep(file, in: &info!.pointee)
-        info!.pointee.keep_cache = 1
+        server.keep(file, in: &info!.pointee)
         if fuse_reply_open(request.handle, info) == -ENOENT { server.release(info) }
       }
     }
@@ -72,14 +72,17 @@ extension MountServer {
         guard let info, info.pointee.writepage == 0, info.pointee.flags & O_APPEND != 0, server.view.hasOthers else {
           try server.withRoom { try file.write(content, at: UInt64(offset)) }
           fuse_reply_write(request.handle, count)
+          if info?.pointee.writepage == 0 { server.didWrite(server.number(number)) }
           return
         }
         // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
         // RWF_NOAPPEND cannot be told from that, and appends.)
         let landed = try file.append(content)
+        // It may have put the bytes where it thought that they would go, or have pages of where they went.
+        let isElsewhere = landed != UInt64(offset)
+        let isTold = isElsewhere && info.pointee.direct_io != 0 && server.tellOfAppending(to: number)
         fuse_reply_write(request.handle, count)
-        // It has put the bytes where it thought that they would go.
-        if landed != UInt64(offset) { server.changes.add([.content(number)], isWaiting: false) }
+        if isElsewhere, !isTold { server.changes.add([.content(number)], isWaiting: false) }
       }
     }
     operations.fsync = { request, _, _, info in
@@ -130,6 +133,15 @@ extension MountServer {
         fuse_reply_write(request.handle, copied)
       }
     }
+  }
+
+  /// Keeps an open file for the kernel, and says how it may use what it has of its content.
+  private func keep(_ file: ViewFile, in info: inout fuse_file_info) {
+    OpenNode.keep(file, in: &info)
+    info.keep_cache = 1
+    // Where others write as well, the kernel does not know the end, and shall put nothing into its pages there. Who only
+    // writes can make no mapping, which it would refuse then.
+    if info.flags & (O_ACCMODE | O_APPEND) == O_WRONLY | O_APPEND, view.hasOthers { info.direct_io = 1 }
   }
 
   private func release(_ info: UnsafeMutablePointer<fuse_file_info>?) {

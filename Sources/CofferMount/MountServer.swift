@@ -28,11 +28,22 @@ public final class MountServer: Sendable {
   /// What kept the last of what programs wrote from being stored, when the mount ended.
   private let failure = Mutex<ViewError?>(nil)
   private let phaseChanged = NSCondition()
-  /// How often each file is open for writing.
-  private let writers = Mutex<[InodeNumber: Int]>([:])
+  private let tellings = KernelTellings()
+  private let writers = Mutex<[InodeNumber: Writers]>([:])
+  /// Somebody else has changed a file that is open for writing here.
+  private let isDisturbed = Atomic(false)
   private let observations = Mutex<[ContainerObservation]>([])
 
   private enum Phase { case starting, live, ended }
+
+  /// How often a file is open for writing, and whether somebody else has changed it since the last write.
+  private struct Writers {
+    var count = 0
+    var areDisturbed = false
+  }
+
+  /// The mount whose requests the calling thread answers.
+  @TaskLocal static var answering: MountServer?
 
   /// Mounts `view`, and returns when programs can use it.
   ///
@@ -75,15 +86,14 @@ public final class MountServer: Sendable {
       observations = [
         view.observeChanges { [weak self] found in
           guard let self else { return }
-          for case .name(_, let folder) in found { changedFolders.withLock { _ = $0.insert(folder) } }
-          changes.add(found.flatMap(toKernel), isWaiting: !ContainerView.isWorkingHere)
+          didChange(found)
         },
         view.observeLocking { [weak self] in self?.dropContent() },
       ]
     }
     // The threads keep the server until the mount has ended.
     let thread = Thread { [self] in
-      session.serve(keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
+      session.serve(self, keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
       changes.end()
       finish()
     }
@@ -174,13 +184,13 @@ public final class MountServer: Sendable {
 
   func didOpen(_ number: InodeNumber, isWriting: Bool) {
     nodes.didOpen(number)
-    if isWriting { writers.withLock { $0[number, default: 0] += 1 } }
+    if isWriting { writers.withLock { $0[number, default: Writers()].count += 1 } }
   }
 
   func didClose(_ number: InodeNumber) {
     writers.withLock { writers in
-      guard let count = writers[number] else { return }
-      writers[number] = count > 1 ? count - 1 : nil
+      guard let count = writers[number]?.count else { return }
+      if count > 1 { writers[number]!.count = count - 1 } else { writers[number] = nil }
     }
   }
 
@@ -220,6 +230,53 @@ public final class MountServer: Sendable {
     // A file that nobody has open any more shall not count as open when the keys go.
     closing.finish()
     buffers.overwriteAll()
+  }
+
+  /// Somebody else has changed something, and goes on when this returns.
+  private func didChange(_ found: [ViewChange]) {
+    for change in found {
+      switch change {
+      case .name(_, let folder): changedFolders.withLock { _ = $0.insert(folder) }
+      case .content(let number):
+        writers.withLock { writers in
+          guard writers[number] != nil else { return }
+          writers[number]!.areDisturbed = true
+          isDisturbed.store(true, ordering: .sequentiallyConsistent)
+        }
+      case .attributes: break
+      }
+    }
+    let told = found.flatMap(toKernel)
+    guard let other = Self.answering else { return changes.add(told, isWaiting: !ContainerView.isWorkingHere) }
+    let nodes = Set(told.map(\.node))
+    tellings.announce(nodes)
+    defer { tellings.withdraw(nodes) }
+    // The other mount may show another folder: its numbers differ at the root.
+    let hasTold = other.tellings.mayWait(for: Set(found.flatMap(other.toKernel).map(\.node))) {
+      for change in told { session.tell(change) }
+    }
+    if !hasTold { changes.add(told, isWaiting: false) }
+  }
+
+  /// The calling thread has appended to a file through a descriptor without pages: no lock is held that this mount's kernel may
+  /// want, so that it can be told before the program goes on. Whether it has been.
+  func tellOfAppending(to node: fuse_ino_t) -> Bool {
+    tellings.announce([node])
+    defer { tellings.withdraw([node]) }
+    return tellings.mayWait(for: []) { session.tell(.content(node)) }
+  }
+
+  /// A program has written to a file. The kernel has put the bytes into its pages before it asked; it may have dropped these
+  /// since, for somebody else's change, and read them anew before they were written.
+  func didWrite(_ number: InodeNumber) {
+    guard isDisturbed.load(ordering: .sequentiallyConsistent) else { return }
+    let areDisturbed = writers.withLock { writers in
+      guard writers[number]?.areDisturbed == true else { return false }
+      writers[number]!.areDisturbed = false
+      isDisturbed.store(writers.values.contains { $0.areDisturbed }, ordering: .sequentiallyConsistent)
+      return true
+    }
+    if areDisturbed { changes.add([.content(kernelNumber(number))], isWaiting: false) }
   }
 
   private func toKernel(_ change: ViewChange) -> [KernelChange] {

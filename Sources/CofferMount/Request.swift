@@ -30,13 +30,19 @@ struct Request: @unchecked Sendable {
   }
 }
 
-/// The kernel knows a file that is no more: others have removed it. It then looks its name up anew, and tells the program
-/// what it finds.
+/// What the kernel knows is no longer so: others have removed the file, or made one. It then looks the name up anew, and tells
+/// the program what it finds.
 struct StaleNode: Error {}
 
 /// Runs `body`, which asks for a file by its number.
 func existing<Result>(_ body: () throws -> Result) throws -> Result {
   do { return try body() } catch ViewError.notFound { throw StaleNode() }
+}
+
+/// Runs `body`, which makes a file. Where others have made one of the name since the kernel looked, the kernel looks anew and
+/// opens that one, if the program may; unless it wanted to be the one that makes it (O_EXCL of open(2)).
+func lookingAnew<Result>(unless isExclusive: Bool, _ body: () throws -> Result) throws -> Result {
+  do { return try body() } catch ViewError.exists where !isExclusive { throw StaleNode() }
 }
 
 extension MountServer {

@@ -63,8 +63,8 @@ final class RequestLoop: @unchecked Sendable {
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
 
-  /// Answers requests on as many threads as given until the mount ends.
-  func run(threadCount: Int) {
+  /// Answers requests on as many threads as given until the mount ends, each within `thread`.
+  func run(threadCount: Int, within thread: @escaping @Sendable (() -> Void) -> Void) {
     let group = DispatchGroup()
     func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
       group.enter()
@@ -76,8 +76,8 @@ final class RequestLoop: @unchecked Sendable {
       thread.start()
     }
     start("coffer mount watch") { [self] in watchRequests() }
-    for _ in 1..<threadCount { start("coffer mount") { [self] in work() } }
-    work()
+    for _ in 1..<threadCount { start("coffer mount") { [self] in thread(work) } }
+    thread(work)
     group.wait()
   }
 

@@ -121,6 +121,7 @@ extension Vault {
       inode.content = .directory(content)
     }
     try session.store(inode)
+    session.note(.attributes(of: number))
   }
 }
 

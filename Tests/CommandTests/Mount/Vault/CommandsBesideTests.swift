@@ -89,44 +89,113 @@ import Testing
     #expect(try desk.served("ls").output.split(separator: "\n").count == 44)
   }
 
-  @Test func `two mounts of a vault come to show the same`() throws {
+  /// Runs `body` with the path of a second mount of the vault.
+  private func withSecondMount(_ body: (String) throws -> Void) throws {
     let second = ground.desk.path("second")
     try Kernel.mkdir(second)
     try ground.desk.served("mount", second)
     defer { _ = try? ground.desk.run("coffer", ["unmount", "--force", second]) }
-    /// A mount is told of another one's changes when they are made, and not before the one that makes them goes on.
-    func wait(until isSo: () throws -> Bool) throws { while try !isSo() { sched_yield() } }
-    for round in 0..<5 {
-      #expect(try !Kernel.exists(second + "/file"))
-      try Kernel.makeFile(place("file"), noise(50_000 + round))
-      try wait { try Kernel.exists(second + "/file") && Kernel.content(second + "/file") == noise(50_000 + round) }
-      let file = try Handle(place("file"), O_RDWR)
-      try file.write("changed", at: 100)
-      try file.sync()
-      try wait { try Array(Kernel.content(second + "/file")[100..<107]) == Array("changed".utf8) }
-      try Kernel.rename(second + "/file", second + "/moved")
-      try wait { try !Kernel.exists(place("file")) && Kernel.names(ground.path) == ["moved"] }
-      try Kernel.unlink(place("moved"))
-      try wait { try Kernel.names(second) == [] }
+    try body(second)
+  }
+
+  @Test func `what one mount of a vault has answered is seen in another`() throws {
+    try withSecondMount { second in
+      for round in 0..<50 {
+        #expect(try !Kernel.exists(second + "/file"))
+        try Kernel.makeFile(place("file"), noise(50_000 + round))
+        #expect(try Kernel.names(second) == ["file"])
+        let reader = try Handle(second + "/file", O_RDONLY)
+        #expect(try reader.readAll() == noise(50_000 + round))
+        let file = try Handle(place("file"), O_RDWR)
+        try file.write("changed", at: 100)
+        #expect(try reader.read(7, at: 100) == Array("changed".utf8))
+        try file.truncate(to: 1000 + round)
+        #expect(try reader.stat().size == 1000 + round && Kernel.stat(second + "/file").size == 1000 + round)
+        try Kernel.chmod(place("file"), 0o600 + mode_t(round % 8))
+        #expect(try reader.stat().permissions == 0o600 + mode_t(round % 8))
+        try Kernel.link(place("file"), place("other"))
+        #expect(try reader.stat().links == 2)
+        try Kernel.rename(second + "/file", second + "/moved")
+        #expect(try !Kernel.exists(place("file")) && Set(Kernel.names(ground.path)) == ["moved", "other"])
+        // One of its names, but the time is the file's.
+        #expect(try Kernel.stat(place("other")).changed == reader.stat().changed)
+        try Kernel.unlink(place("moved"))
+        #expect(try Kernel.names(second) == ["other"] && reader.stat().links == 1)
+        try Kernel.unlink(second + "/other")
+        #expect(try Kernel.names(ground.path) == [])
+      }
     }
   }
 
-  @Test func `what two mounts append to one file is all there`() throws {
-    let second = ground.desk.path("second")
-    try Kernel.mkdir(second)
-    try ground.desk.served("mount", second)
-    defer { _ = try? ground.desk.run("coffer", ["unmount", "--force", second]) }
-    try Kernel.makeFile(place("log"), [])
-    let one = try Handle(place("log"), O_WRONLY | O_APPEND)
-    let other = try Handle(second + "/log", O_WRONLY | O_APPEND)
-    for round in 0..<300 {
-      try one.write("a\(round)\n")
-      try other.write("b\(round)\n")
+  @Test func `what two mounts append to one file is all there, in both`() throws {
+    try withSecondMount { second in
+      try Kernel.makeFile(place("log"), [])
+      let one = try Handle(place("log"), O_WRONLY | O_APPEND)
+      let other = try Handle(second + "/log", O_WRONLY | O_APPEND)
+      let readers = try [Handle(place("log"), O_RDONLY), Handle(second + "/log", O_RDONLY)]
+      var expected: [UInt8] = []
+      for round in 0..<300 {
+        for (name, log) in [("a", one), ("b", other)] {
+          try log.write("\(name)\(round)\n")
+          expected += Array("\(name)\(round)\n".utf8)
+          for reader in readers { try #require(try reader.readAll() == expected) }
+        }
+      }
+      try one.sync()
+      try #require(try Array(ground.desk.served("cat", "/log").bytes) == expected)
     }
-    let expected = (0..<300).map { "a\($0)\nb\($0)\n" }.joined()
-    try one.sync()
-    try #require(try ground.desk.served("cat", "/log").output == expected)
-    func wait(until isSo: () throws -> Bool) throws { while try !isSo() { sched_yield() } }
-    for path in [place("log"), second + "/log"] { try wait { try Kernel.content(path) == Array(expected.utf8) } }
+  }
+
+  /// Each mount's kernel is told of what the other changes while programs hold its locks for what they change themselves.
+  @Test(.timeLimit(.minutes(5))) func `two mounts whose programs change the same at once do not wait for each other`()
+    throws
+  {
+    let (count, pages) = (6, 24)
+    /// What a program changes in a mapping, in a page of its own: a kernel gives back whole pages.
+    @Sendable func mapped(_ number: Int) -> Int { (16 + number) << 12 }
+    try withSecondMount { second in
+      try Kernel.makeFile(place("common"), noise(pages << 12))
+      try Kernel.mkdir(place("one"))
+      try Kernel.mkdir(place("two"))
+      let path = ground.path
+      _ = try inParallel(count) { number in
+        let top = number % 2 == 0 ? path : second
+        let common = try Handle(top + "/common", O_RDWR)
+        let log = try Handle(top + "/log", O_WRONLY | O_APPEND | O_CREAT)
+        let map = try Mapping(of: common, count: pages << 12)
+        for round in 0..<100 {
+          try log.write("\(number) \(round)\n")
+          // Nobody is the one that makes it.
+          _ = try Handle(top + "/made-\(round)", O_WRONLY | O_CREAT)
+          try common.write("\(number)", at: round * 600 + number)
+          map[mapped(number)] = UInt8(round)
+          if round % 10 == number { try common.sync() }
+          try Kernel.makeFile(top + "/one/\(number)", noise(100))
+          try Kernel.rename(top + "/one/\(number)", top + "/two/\(number)-\(round)")
+          try Kernel.mkdir(top + "/one/folder-\(number)")
+          try Kernel.rename(top + "/one/folder-\(number)", top + "/two/folder-\(number)")
+          try Kernel.rmdir(top + "/two/folder-\(number)")
+          if round % 2 == 1 { try Kernel.unlink(top + "/two/\(number)-\(round)") }
+          _ = try Kernel.names(top + "/two")
+        }
+      }
+      var content = noise(pages << 12)
+      for number in 0..<count {
+        for round in 0..<100 { content[round * 600 + number] = UInt8(ascii: "0") + UInt8(number) }
+        content[mapped(number)] = 99
+      }
+      let expected = Set((0..<count).flatMap { number in stride(from: 0, to: 100, by: 2).map { "\(number)-\($0)" } })
+      for top in [path, second] {
+        func wait(until isSo: () throws -> Bool) throws { while try !isSo() { sched_yield() } }
+        // Those that met are told of when both have answered.
+        try wait { try Set(Kernel.names(top + "/two")) == expected && Kernel.names(top + "/one") == [] }
+        let lines = Set((0..<count).flatMap { number in (0..<100).map { "\(number) \($0)" } })
+        try wait {
+          try Set(String(decoding: Kernel.content(top + "/log"), as: UTF8.self).split(separator: "\n").map(String.init))
+            == lines
+        }
+        try wait { try Kernel.content(top + "/common") == content }
+      }
+    }
   }
 }
