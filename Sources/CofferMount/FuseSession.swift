@@ -47,7 +47,8 @@ final class FuseSession: Sendable {
       if fuse_session_custom_io(session, &channel, fuse_session_fd(session)) == 0 { return }
     }
     destroy()
-    if access("/dev/fuse", R_OK | W_OK) != 0 { throw .noDevice }
+    if access("/dev/fuse", F_OK) != 0 { throw .noDevice }
+    if access("/dev/fuse", R_OK | W_OK) != 0 { throw .deviceRefused }
     guard access("/usr/bin/fusermount3", X_OK) == 0 else { throw .noHelper }
     throw allowsOthers && geteuid() != 0 ? .othersRefused : .failed
   }

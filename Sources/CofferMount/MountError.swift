@@ -1,7 +1,9 @@
 /// Why a mount could not be made or ended. Its description says what to do, and names no file.
 public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
-  /// /dev/fuse cannot be opened.
+  /// There is no /dev/fuse.
   case noDevice
+  /// The process may not open /dev/fuse.
+  case deviceRefused
   /// fusermount3 is not installed, and the process may not mount by itself.
   case noHelper
   /// The library or the kernel refused, and has said nothing of use.
@@ -31,8 +33,9 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .noDevice:
-      "this system has no /dev/fuse, or it may not be opened; load it with: modprobe fuse (in a container: pass the "
-        + "device in)"
+      "this system has no /dev/fuse; load it with: modprobe fuse (in a container: pass the device in)"
+    case .deviceRefused:
+      "this process may not open /dev/fuse: its permissions, or what this program or container is confined to, keep it from that"
     case .noHelper: "fusermount3 is not installed; on Debian: apt install fuse3"
     case .failed: "the system refused the mount; is the folder yours, and may you write in it?"
     case .othersRefused:

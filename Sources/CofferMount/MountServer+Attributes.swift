@@ -95,6 +95,8 @@ extension MountServer {
 private func attributeName(_ text: UnsafePointer<CChar>) throws -> [UInt8] {
   let name = Array(text)
   guard isKept(name) else { throw ViewError.unsupported }
+  // A space without a name in it, as other file systems have it.
+  guard !attributeSpaces.contains(name) else { throw ViewError.invalid }
   return name
 }
 

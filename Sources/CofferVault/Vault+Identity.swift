@@ -22,8 +22,16 @@ extension Vault {
 }
 
 extension Vault {
-  /// The room on the file system that the vault lies on.
+  /// The room on the file system that the vault lies on. Where little is left, what was removed gives its room back first.
   public func space() throws(VaultError) -> FileSystemSpace {
-    try VaultError.catching { try folder.descriptor.space() }
+    try VaultError.catching {
+      room.look()
+      if room.isShort, !isReadOnly {
+        // What fails is told to whoever syncs; the room is as it is.
+        if index.read(\.uncommitted).operationCount > 0 { try? commitJoined() }
+        roomGivenBack.wait()
+      }
+      return try folder.descriptor.space()
+    }
   }
 }

@@ -27,6 +27,9 @@ struct AgentClient {
   /// Lets the agent run this process's command; nil where no agent does, and nothing was done.
   static func run(_ command: any ServedCommand) throws -> End? {
     guard let client = try connect(command.options) else { return nil }
+    if let settings = command.agentSettings, settings.areStated, let status = try connect(command.options)?.status() {
+      settings.noteDifference(from: status)
+    }
     let (description, descriptors) = try description(of: Array(CommandLine.arguments.dropFirst()))
     guard client.send(AgentRequest(.run(description), of: client.folder), descriptors) else { return nil }
     var isAccepted = false

@@ -30,10 +30,18 @@ struct AgentSettings: ParsableArguments {
     }
   }
 
-  /// Whether somebody asked for something else than an agent has.
-  func differ(from status: AgentStatus) -> Bool {
-    statedIdleLock.map { $0 != status.idleLockMinutes } ?? false
+  var areStated: Bool { statedIdleLock != nil || statedGrace != nil }
+
+  /// Says so where somebody asked for something else than a running agent has.
+  func noteDifference(from status: AgentStatus) {
+    let differ =
+      statedIdleLock.map { $0 != status.idleLockMinutes } ?? false
       || statedGrace.map { $0 != status.graceSeconds } ?? false
+    guard differ else { return }
+    Output.note(
+      "the agent was running already and keeps its settings: it locks "
+        + (status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes" : "never by itself")
+        + ", with \(status.graceSeconds.plain) seconds to finish. For others: coffer agent stop, and unlock again")
   }
 
   /// The command line of an agent with these settings, which reads the passcode from its standard input.

@@ -6,10 +6,13 @@ protocol ServedCommand: ParsableCommand {
   var options: GlobalOptions { get }
   /// Whether it says which vault it means; always, but for commands that can do without one.
   var namesVault: Bool { get }
+  /// What it would start an agent with; nil for one that starts none.
+  var agentSettings: AgentSettings? { get }
 }
 
 extension ServedCommand {
   var namesVault: Bool { true }
+  var agentSettings: AgentSettings? { nil }
 }
 
 extension InfoCommand: ServedCommand {}

@@ -57,12 +57,7 @@ struct UnlockCommand: ParsableCommand {
     guard let status = try AgentClient.connect(options)?.status() else {
       throw Failure(code: 75, text: "the agent has ended again; try again")
     }
-    if settings.differ(from: status) {
-      Output.note(
-        "the agent was running already and keeps its settings: it locks "
-          + (status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes" : "never by itself")
-          + ", with \(status.graceSeconds.plain) seconds to finish. For others: coffer agent stop, and unlock again")
-    }
+    settings.noteDifference(from: status)
     if let fingerprint = status.escrowKeyFingerprint { Output.note("\(EscrowNotice.byPolicy): \(fingerprint)") }
     if options.json { return try Output.json(status) }
     let idle = status.idleLockMinutes

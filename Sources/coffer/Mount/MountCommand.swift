@@ -44,6 +44,8 @@
     @Flag(help: "Stay until the mount has ended; an interrupt ends it.")
     var foreground = false
 
+    var agentSettings: AgentSettings? { settings }
+
     private struct Answer: Encodable { let mounted: String }
 
     func run() throws {
@@ -114,7 +116,8 @@
       let interrupts = Session.present.interrupts
       while !server.waitForEnd(orUntil: { interrupts.isRaised }) {
         do { try server.end(isForced: true) } catch { throw Failure(error) }
-        throw Failure(code: 130, text: "interrupted; unmounted")
+        throw Failure(
+          code: 130, text: "interrupted; unmounted. The agent goes on with the vault; end it with: coffer agent stop")
       }
     }
   }

@@ -71,7 +71,7 @@
     init(_ error: MountError) {
       let code: Int32 =
         switch error {
-        case .noDevice, .noHelper: 69
+        case .noDevice, .deviceRefused, .noHelper: 69
         case .failed, .othersRefused: 73
         case .busy, .busyBelow, .notStored: 75
         case .notMounted: 66

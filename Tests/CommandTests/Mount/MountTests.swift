@@ -55,6 +55,14 @@ final class MountTests {
     get throws { try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8).contains(desk.path("mnt") + " ") }
   }
 
+  @Test func `a mount says that a running agent keeps its settings`() throws {
+    #expect(try !desk.done("mount", "--idle-lock", "20", "mnt").errors.contains("settings"))
+    #expect(try !desk.done("mount", "--idle-lock", "20", "second").errors.contains("settings"))
+    try desk.done("unmount", "second")
+    let errors = try desk.done("mount", "--idle-lock", "5", "second").errors
+    #expect(errors.contains("keeps its settings: it locks after 20"))
+  }
+
   @Test func `a mount starts the agent, shows the vault, and what was written stays when it ends`() throws {
     try desk.done("put", "-", "/before", input: noise(300_000))
     #expect(try desk.done("mount", "mnt").output.contains("coffer unmount \(desk.path("mnt"))"))

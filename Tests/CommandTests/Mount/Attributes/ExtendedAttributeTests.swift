@@ -10,6 +10,7 @@ import Testing
       let path = plot(name)
       #expect(try Kernel.attributes(path) == [])
       try Kernel.setAttribute(path, "user.one", [])
+      #expect(throws: CallError(EINVAL)) { try Kernel.setAttribute(path, "user.", []) }
       try Kernel.setAttribute(path, "user.two", [0, 0xff, 0])
       try Kernel.setAttribute(path, "user.ünïcode", noise(500), flags: AttributeFlag.create)
       try Kernel.setAttribute(path, "user.two", "longer than before", flags: AttributeFlag.replace)
