@@ -1,11 +1,30 @@
+internal import CFuse3
 internal import Foundation
 
-/// Tells the kernel of changes from a thread of its own, which answers no request.
+/// Tells a mount's kernel of changes from a thread of its own, which answers no request.
+///
+/// Who makes a change for another mount waits for that before it answers, so that a program which knows of a change finds it in
+/// every mount. But the kernel may first wait for the lock of a folder or of a page, and who holds that may be a program whose
+/// request waits for an answer here, from a thread that waits for the other kernel to be told of the same node. So who is to wait
+/// adds its change first, and then does not wait where its own mount's kernel is still to be told of one of its nodes: of those
+/// that would wait for each other in a ring, the last one goes on, and with it all. Where programs wait for each other in some
+/// other way, as two renames may that lock the same folders in another order, the wait ends by time.
 final class ChangeQueue: @unchecked Sendable {
+  /// Stands for changes that were added: all that came before have been told when it has come up.
+  struct Ticket { fileprivate let number: Int }
+
+  /// Far longer than the kernel takes where nothing holds it up, in seconds.
+  private static let briefTime = 0.25
+
   private let condition = NSCondition()
+  // Under `condition`.
   private var waiting: [KernelChange] = []
+  /// How many changes of each node are still to be told.
+  private var nodes: [fuse_ino_t: Int] = [:]
   private var added = 0
   private var done = 0
+  /// What was done when somebody had waited in vain.
+  private var doneInVain: Int?
   private var hasEnded = false
 
   /// - Parameter tell: called on the queue's thread, in order.
@@ -17,6 +36,10 @@ final class ChangeQueue: @unchecked Sendable {
         for change in changes where told.insert(change).inserted { tell(change) }
         condition.withLock {
           done += changes.count
+          for change in changes {
+            let count = nodes[change.node] ?? 0
+            nodes[change.node] = count > 1 ? count - 1 : nil
+          }
           condition.broadcast()
         }
       }
@@ -25,16 +48,37 @@ final class ChangeQueue: @unchecked Sendable {
     thread.start()
   }
 
-  /// - Parameter isWaiting: returns when the kernel has been told.
-  func add(_ changes: [KernelChange], isWaiting: Bool) {
-    condition.lock()
-    defer { condition.unlock() }
-    if hasEnded { return }
-    waiting += changes
-    added += changes.count
-    condition.broadcast()
-    let mine = added
-    while isWaiting, done < mine, !hasEnded { condition.wait() }
+  @discardableResult
+  func add(_ changes: [KernelChange]) -> Ticket {
+    condition.withLock {
+      if !hasEnded {
+        waiting += changes
+        added += changes.count
+        for change in changes { nodes[change.node, default: 0] += 1 }
+        condition.broadcast()
+      }
+      return Ticket(number: added)
+    }
+  }
+
+  /// Whether one of the nodes is among what is still to be told.
+  func concerns(_ nodes: some Sequence<fuse_ino_t>) -> Bool {
+    condition.withLock { nodes.contains { self.nodes[$0] != nil } }
+  }
+
+  /// Returns when the kernel has been told. Never from a thread for whose answer it may wait.
+  func wait(for ticket: Ticket) {
+    condition.withLock { while done < ticket.number, !hasEnded { condition.wait() } }
+  }
+
+  /// The same, but not for long; nor at all, where somebody has waited in vain and the kernel has been told of nothing since.
+  func waitBriefly(for ticket: Ticket) {
+    let end = Date(timeIntervalSinceNow: Self.briefTime)
+    condition.withLock {
+      while done < ticket.number, !hasEnded, doneInVain != done {
+        if !condition.wait(until: end) { doneInVain = done }
+      }
+    }
   }
 
   func end() {

@@ -8,6 +8,14 @@ enum KernelChange: Hashable, Sendable {
   case name([UInt8], in: fuse_ino_t)
   case attributes(fuse_ino_t)
   case content(fuse_ino_t)
+
+  /// The node whose lock the kernel may take for it.
+  var node: fuse_ino_t {
+    switch self {
+    case .name(_, let folder): folder
+    case .attributes(let node), .content(let node): node
+    }
+  }
 }
 
 /// The library's session, from its making to its end.
@@ -80,28 +88,31 @@ final class FuseSession: Sendable {
     fuse_session_destroy(session)
   }
 
-  /// Tells the kernel; what it does not know is no failure. **Never from a thread that answers a request**: the kernel may
-  /// wait for that answer first.
-  func tell(_ change: KernelChange) {
+  /// Tells the kernel; `false` where it knows no such node or name. **Never from a thread that answers a request**: the kernel
+  /// may wait for that answer first.
+  @discardableResult
+  func tell(_ change: KernelChange) -> Bool {
     condition.lock()
     let session = pointer
     if session != nil { userCount += 1 }
     condition.unlock()
-    guard let session else { return }
+    guard let session else { return true }
     defer {
       condition.withLock {
         userCount -= 1
         condition.broadcast()
       }
     }
-    switch change {
-    case .name(let name, let folder):
-      name.withUnsafeBytes { bytes in
-        _ = fuse_lowlevel_notify_inval_entry(
-          session, folder, bytes.bindMemory(to: CChar.self).baseAddress, bytes.count)
+    let outcome =
+      switch change {
+      case .name(let name, let folder):
+        name.withUnsafeBytes { bytes in
+          fuse_lowlevel_notify_inval_entry(
+            session, folder, bytes.bindMemory(to: CChar.self).baseAddress, bytes.count)
+        }
+      case .attributes(let number): fuse_lowlevel_notify_inval_inode(session, number, -1, 0)
+      case .content(let number): fuse_lowlevel_notify_inval_inode(session, number, 0, 0)
       }
-    case .attributes(let number): fuse_lowlevel_notify_inval_inode(session, number, -1, 0)
-    case .content(let number): fuse_lowlevel_notify_inval_inode(session, number, 0, 0)
-    }
+    return outcome != -ENOENT
   }
 }

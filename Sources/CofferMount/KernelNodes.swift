@@ -26,6 +26,9 @@ final class KernelNodes: Sendable {
 
   func willTell(_ number: InodeNumber) { willTell(CollectionOfOne(number)) }
 
+  /// The kernel has been told of the file, and has not given it back.
+  func isKnown(_ number: InodeNumber) -> Bool { state.withLock { $0.tellings[number] != nil } }
+
   func didOpen(_ number: InodeNumber) { state.withLock { _ = $0.opened.insert(number) } }
 
   /// The kernel has given `count` tellings of a file back, or never got them. Where it knows the file no more, gives what `last`

@@ -69,20 +69,28 @@ extension MountServer {
         // The library keeps its buffer for requests to come: no plaintext stays in it.
         defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
         let content = UnsafeRawBufferPointer(start: bytes, count: count)
-        guard let info, info.pointee.writepage == 0, info.pointee.flags & O_APPEND != 0, server.view.hasOthers else {
+        guard let info, info.pointee.writepage == 0 else {
           try server.withRoom { try file.write(content, at: UInt64(offset)) }
           fuse_reply_write(request.handle, count)
-          if info?.pointee.writepage == 0 { server.didWrite(server.number(number)) }
           return
         }
         // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
         // RWF_NOAPPEND cannot be told from that, and appends.)
-        let landed = try file.append(content)
-        // It may have put the bytes where it thought that they would go, or have pages of where they went.
-        let isElsewhere = landed != UInt64(offset)
-        let isTold = isElsewhere && info.pointee.direct_io != 0 && server.tellOfAppending(to: number)
-        fuse_reply_write(request.handle, count)
-        if isElsewhere, !isTold { server.changes.add([.content(number)], isWaiting: false) }
+        var isElsewhere = false
+        if info.pointee.flags & O_APPEND != 0, server.view.hasOthers {
+          isElsewhere = try server.withRoom { try file.append(content) } != UInt64(offset)
+        } else {
+          try server.withRoom { try file.write(content, at: UInt64(offset)) }
+        }
+        if OpenNode.isDirect(info) {
+          server.didWritePastPages(file.number)
+          fuse_reply_write(request.handle, count)
+        } else {
+          // It has put the bytes where it thought that they would go, or read there meanwhile.
+          let isToldAfter = server.wasDisturbed(file.number) || isElsewhere
+          fuse_reply_write(request.handle, count)
+          if isToldAfter { server.changes.add([.content(number)]) }
+        }
       }
     }
     operations.fsync = { request, _, _, info in
@@ -137,11 +145,11 @@ extension MountServer {
 
   /// Keeps an open file for the kernel, and says how it may use what it has of its content.
   private func keep(_ file: ViewFile, in info: inout fuse_file_info) {
-    OpenNode.keep(file, in: &info)
-    info.keep_cache = 1
     // Where others write as well, the kernel does not know the end, and shall put nothing into its pages there. Who only
     // writes can make no mapping, which it would refuse then.
-    if info.flags & (O_ACCMODE | O_APPEND) == O_WRONLY | O_APPEND, view.hasOthers { info.direct_io = 1 }
+    let isDirect = info.flags & (O_ACCMODE | O_APPEND) == O_WRONLY | O_APPEND && view.hasOthers
+    OpenNode.keep(file, isDirect: isDirect, in: &info)
+    info.keep_cache = 1
   }
 
   private func release(_ info: UnsafeMutablePointer<fuse_file_info>?) {

@@ -28,7 +28,8 @@ public final class MountServer: Sendable {
   /// What kept the last of what programs wrote from being stored, when the mount ended.
   private let failure = Mutex<ViewError?>(nil)
   private let phaseChanged = NSCondition()
-  private let tellings = KernelTellings()
+  /// Threads that wait until a kernel has been told.
+  private let waiterCount = Atomic(0)
   private let writers = Mutex<[InodeNumber: Writers]>([:])
   /// Somebody else has changed a file that is open for writing here.
   private let isDisturbed = Atomic(false)
@@ -72,7 +73,8 @@ public final class MountServer: Sendable {
     self.didEnd = didEnd
     let session = FuseSession()
     self.session = session
-    changes = ChangeQueue { session.tell($0) }
+    let nodes = self.nodes
+    changes = ChangeQueue { Self.tell($0, session, nodes) }
   }
 
   private func start(_ settings: MountSettings) throws(MountError) {
@@ -182,6 +184,21 @@ public final class MountServer: Sendable {
 
   // MARK: What the kernel keeps
 
+  /// Tells the kernel of a change. It may be about to know a file that it has only just been told of, and then takes for true what
+  /// it was told: so it is told of that once more.
+  private static func tell(_ change: KernelChange, _ session: FuseSession, _ nodes: KernelNodes, triesLeft: Int = 3) {
+    if session.tell(change) || triesLeft == 0 { return }
+    switch change {
+    // Who looks a name up has locked its folder until it knows what it found.
+    case .name: return
+    case .attributes(let node), .content(let node):
+      guard nodes.isKnown(InodeNumber(value: node)) else { return }
+      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) {
+        tell(change, session, nodes, triesLeft: triesLeft - 1)
+      }
+    }
+  }
+
   func didOpen(_ number: InodeNumber, isWriting: Bool) {
     nodes.didOpen(number)
     if isWriting { writers.withLock { $0[number, default: Writers()].count += 1 } }
@@ -189,8 +206,13 @@ public final class MountServer: Sendable {
 
   func didClose(_ number: InodeNumber) {
     writers.withLock { writers in
-      guard let count = writers[number]?.count else { return }
-      if count > 1 { writers[number]!.count = count - 1 } else { writers[number] = nil }
+      guard let present = writers[number] else { return }
+      if present.count > 1 {
+        writers[number]!.count -= 1
+      } else {
+        writers[number] = nil
+        if present.areDisturbed { noteDisturbance(writers) }
+      }
     }
   }
 
@@ -247,36 +269,48 @@ public final class MountServer: Sendable {
       }
     }
     let told = found.flatMap(toKernel)
-    guard let other = Self.answering else { return changes.add(told, isWaiting: !ContainerView.isWorkingHere) }
-    let nodes = Set(told.map(\.node))
-    tellings.announce(nodes)
-    defer { tellings.withdraw(nodes) }
-    // The other mount may show another folder: its numbers differ at the root.
-    let hasTold = other.tellings.mayWait(for: Set(found.flatMap(other.toKernel).map(\.node))) {
-      for change in told { session.tell(change) }
+    let ticket = changes.add(told)
+    guard let other = Self.answering else {
+      if !ContainerView.isWorkingHere { changes.wait(for: ticket) }
+      return
     }
-    if !hasTold { changes.add(told, isWaiting: false) }
+    // The other mount may show another folder: its numbers differ at the root.
+    let isAwaited = other.changes.concerns(found.flatMap(other.toKernel).map(\.node))
+    if !isAwaited { other.waiting { changes.waitBriefly(for: ticket) } }
   }
 
-  /// The calling thread has appended to a file through a descriptor without pages: no lock is held that this mount's kernel may
-  /// want, so that it can be told before the program goes on. Whether it has been.
-  func tellOfAppending(to node: fuse_ino_t) -> Bool {
-    tellings.announce([node])
-    defer { tellings.withdraw([node]) }
-    return tellings.mayWait(for: []) { session.tell(.content(node)) }
+  /// A program has written to a file through a descriptor for which the kernel uses no pages of its own. It may have some
+  /// for others all the same, and has not changed them.
+  func didWritePastPages(_ number: InodeNumber) {
+    let ticket = changes.add([.content(kernelNumber(number))])
+    // Nothing is locked meanwhile that this kernel may want.
+    waiting { changes.waitBriefly(for: ticket) }
   }
+
+  /// Runs `body`, which waits until a kernel has been told, unless so many of this mount's threads do that too few would be left to
+  /// answer those for whom that kernel waits.
+  private func waiting(_ body: () -> Void) {
+    defer { waiterCount.subtract(1, ordering: .relaxed) }
+    if waiterCount.add(1, ordering: .relaxed).newValue <= Self.waiterLimit { body() }
+  }
+
+  private static let waiterLimit = FuseSession.threadCount / 2
 
   /// A program has written to a file. The kernel has put the bytes into its pages before it asked; it may have dropped these
-  /// since, for somebody else's change, and read them anew before they were written.
-  func didWrite(_ number: InodeNumber) {
-    guard isDisturbed.load(ordering: .sequentiallyConsistent) else { return }
-    let areDisturbed = writers.withLock { writers in
+  /// since, for somebody else's change, and read them anew before they were written. Whether that can be, and the kernel is to be
+  /// told of the content once the write is answered: until then a page may be locked.
+  func wasDisturbed(_ number: InodeNumber) -> Bool {
+    guard isDisturbed.load(ordering: .sequentiallyConsistent) else { return false }
+    return writers.withLock { writers in
       guard writers[number]?.areDisturbed == true else { return false }
       writers[number]!.areDisturbed = false
-      isDisturbed.store(writers.values.contains { $0.areDisturbed }, ordering: .sequentiallyConsistent)
+      noteDisturbance(writers)
       return true
     }
-    if areDisturbed { changes.add([.content(kernelNumber(number))], isWaiting: false) }
+  }
+
+  private func noteDisturbance(_ writers: [InodeNumber: Writers]) {
+    isDisturbed.store(writers.values.contains { $0.areDisturbed }, ordering: .sequentiallyConsistent)
   }
 
   private func toKernel(_ change: ViewChange) -> [KernelChange] {

@@ -20,6 +20,8 @@ public final class ContainerView: Sendable {
   private let origin = ChangeOrigin()
   private let ended = Atomic(false)
   private let useCount = Atomic(0)
+  /// Among the container's views.
+  private let beginning: (number: Int, hasOthers: Bool)
 
   var vault: Vault { container.vault }
 
@@ -27,7 +29,7 @@ public final class ContainerView: Sendable {
     self.container = container
     self.root = root
     self.isReadOnly = isReadOnly || container.isReadOnly
-    container.views.didBegin(container.vault)
+    beginning = container.views.didBegin(container.vault)
   }
 
   deinit { end() }
@@ -38,8 +40,9 @@ public final class ContainerView: Sendable {
   /// Content of locked classes cannot be read before an unlock.
   public var isLocked: Bool { container.isLocked }
 
-  /// The container has other views: what this one's client remembers of a file may be older than the file.
-  public var hasOthers: Bool { container.views.areSeveral }
+  /// The container has other views, or had some since this one began: what this one's client remembers of a file may be older
+  /// than the file.
+  public var hasOthers: Bool { beginning.hasOthers || container.views.hasFollower(of: beginning.number) }
 
   /// Nothing passes any more, through open files either.
   public func end() {
@@ -91,7 +94,7 @@ public final class ContainerView: Sendable {
     do { try container.storeAll() } catch { throw ViewError(wrapping: error) }
   }
 
-  /// The calling thread works for a view: it must not wait until another has heard of its change.
+  /// The calling thread works for a view: it must not wait without end until another has heard of its change.
   public static var isWorkingHere: Bool { ChangeOrigin.isObserver }
 }
 

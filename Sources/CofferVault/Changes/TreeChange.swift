@@ -22,7 +22,8 @@ public final class ChangeOrigin: Sendable {
     try Self.$present.withValue(self, operation: body)
   }
 
-  /// The calling thread makes changes for one that observes, too: it must not wait until others have heard of them.
+  /// The calling thread makes changes for one that observes, too: it must not wait without end until
+  /// others have heard of them.
   public static var isObserver: Bool { present != nil }
 }
 

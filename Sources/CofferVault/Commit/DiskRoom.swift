@@ -78,6 +78,9 @@ final class DiskRoom: Sendable {
     return tryTime.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged
   }
 
+  /// Whether a commit is likely to find room, or worth trying.
+  var mayCommit: Bool { !hasRefused.load(ordering: .relaxed) || isWorthTrying() }
+
   /// Looks how much is free.
   func look() {
     unlooked.store(0, ordering: .relaxed)

@@ -5,6 +5,7 @@ internal import Synchronization
 extension FileNode {
   /// Sets the size. New bytes are a hole. A cut of very many map pages joins on the way, each time as a shorter file.
   func truncate(to newCount: UInt64) throws {
+    defer { tellChange() }
     try writing.withLock { _ in
       try requireWritable()
       guard newCount <= VaultFormat.fileSizeLimit else { throw VaultError.tooLarge }
@@ -28,7 +29,6 @@ extension FileNode {
         if newCount <= UInt64(VaultFormat.inlineLimit) { try leaveObject() }
       }
     }
-    tellChange()
     try vault.files.relieve(self)
   }
 
@@ -90,6 +90,7 @@ extension FileNode {
 
   /// Makes a range a hole, as far as it covers whole blocks; the rest of it is written with zeros. The size stays.
   func punchHole(_ range: Range<UInt64>) throws {
+    defer { tellChange() }
     try writing.withLock { _ in
       try requireWritable()
       let range = range.clamped(to: 0..<byteCount)
@@ -113,7 +114,6 @@ extension FileNode {
       if last * size < range.upperBound { try zero((last * size)..<range.upperBound, object) }
       try release(first..<last, object)
     }
-    tellChange()
     try vault.files.relieve(self)
   }
 

@@ -12,6 +12,8 @@ extension FileNode {
   /// Writes at `offset`, or at the end where there is none; returns where.
   func write(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws -> UInt64 {
     try requireRoom(for: source.count, at: offset)
+    // Also of a part, where it fails.
+    defer { tellChange() }
     let start = try writing.withLock { _ -> UInt64 in
       try requireWritable()
       let start = offset ?? byteCount
@@ -30,7 +32,6 @@ extension FileNode {
       try writeBlocks(source, at: start)
       return start
     }
-    tellChange()
     try vault.files.relieve(self)
     return start
   }

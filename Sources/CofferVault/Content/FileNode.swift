@@ -66,8 +66,6 @@ final class FileNode: Sendable {
   /// What has not joined yet, and how it went. A leaf among the locks: names are listed under the index's.
   let overlay: Mutex<Overlay>
   let hasChanges = Atomic(false)
-  /// Others have not heard of the last change yet.
-  let isToBeTold = Atomic(false)
   /// The file's rows are being removed.
   let isGone = Atomic(false)
 
@@ -150,13 +148,12 @@ final class FileNode: Sendable {
       overlay.changed = now
     }
     noteChange()
-    if !vault.changeObservers.isEmpty { isToBeTold.store(true, ordering: .relaxed) }
   }
 
-  /// Tells those who observe the vault that the content has changed. The caller holds no lock.
+  /// Tells those who observe the vault that the content may have changed. Each thread for itself, for others are told of what one
+  /// observer changes than of what another does. The caller holds no lock.
   func tellChange() {
-    guard isToBeTold.exchange(false, ordering: .relaxed) else { return }
-    vault.changeObservers.tell([.content(of: number)])
+    if !vault.changeObservers.isEmpty { vault.changeObservers.tell([.content(of: number)]) }
   }
 
   /// What the content takes in its object, or in its record; with what waits in memory for a place in the object. It stays as

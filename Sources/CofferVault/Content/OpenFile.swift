@@ -106,6 +106,7 @@ public final class OpenFile: Sendable {
       if let accessed { inode.accessed = accessed }
       inode.changed = self.vault.time.now()
       try session.store(inode)
+      session.note(.attributes(of: inode.number))
       if modified != nil { session.afterOperation { self.node.forgetModified() } }
     }
   }

@@ -49,6 +49,7 @@ extension Vault {
       try session.store(found, at: key, of: number)
       inode.changed = time.now()
       try session.store(inode)
+      session.note(.attributes(of: number))
     }
   }
 
@@ -66,6 +67,7 @@ extension Vault {
       inode.attributeCount -= 1
       inode.changed = time.now()
       try session.store(inode)
+      session.note(.attributes(of: number))
     }
   }
 

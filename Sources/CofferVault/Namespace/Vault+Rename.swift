@@ -111,7 +111,7 @@ extension Vault {
     try settle(target.inode, in: move.from, at: now, session)
   }
 
-  /// A renamed inode knows when, and a folder where it lies.
+  /// A renamed inode knows when, and a folder where it lies. Who observes hears of every node that a rename locks.
   private func settle(_ number: InodeNumber, in folder: InodeNumber, at now: Timestamp, _ session: IndexSession) throws
   {
     var inode = try session.inode(number)

@@ -141,7 +141,13 @@ import Testing
           for reader in readers { try #require(try reader.readAll() == expected) }
         }
       }
+      // The first mount's kernel has not asked for the size since.
+      try other.write("last but one\n")
+      try ground.desk.served("unmount", "--force", second)
+      try one.write("last\n")
+      expected += Array("last but one\nlast\n".utf8)
       try one.sync()
+      try #require(try readers[0].readAll() == expected)
       try #require(try Array(ground.desk.served("cat", "/log").bytes) == expected)
     }
   }
