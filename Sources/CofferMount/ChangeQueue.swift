@@ -6,21 +6,24 @@ internal import Foundation
 /// Who makes a change for another mount waits for that before it answers, so that a program which knows of a change finds it in
 /// every mount. But the kernel may first wait for the lock of a folder or of a page, and who holds that may be a program whose
 /// request waits for an answer here, from a thread that waits for the other kernel to be told of the same node. So who is to wait
-/// adds its change first, and then does not wait where its own mount's kernel is still to be told of one of its nodes: of those
-/// that would wait for each other in a ring, the last one goes on, and with it all. Where programs wait for each other in some
-/// other way, as two renames may that lock the same folders in another order, the wait ends by time.
+/// adds its change first, and then does not wait where its own mount's kernel is still to be told of one of its nodes; nor, where
+/// it has changed a folder, of any folder, for a rename that has locked one waits for another. Of those that would wait for
+/// each other in a ring, the last one goes on, and with it all. Where a program holds a lock for some other reason, the wait ends
+/// by time.
 final class ChangeQueue: @unchecked Sendable {
   /// Stands for changes that were added: all that came before have been told when it has come up.
   struct Ticket { fileprivate let number: Int }
 
   /// Far longer than the kernel takes where nothing holds it up, in seconds.
-  private static let briefTime = 0.25
+  private static let briefTime = 1.0
 
   private let condition = NSCondition()
   // Under `condition`.
   private var waiting: [KernelChange] = []
   /// How many changes of each node are still to be told.
   private var nodes: [fuse_ino_t: Int] = [:]
+  /// How many of them are changes of folders.
+  private var nameCount = 0
   private var added = 0
   private var done = 0
   /// What was done when somebody had waited in vain.
@@ -39,6 +42,7 @@ final class ChangeQueue: @unchecked Sendable {
           for change in changes {
             let count = nodes[change.node] ?? 0
             nodes[change.node] = count > 1 ? count - 1 : nil
+            if change.isOfName { nameCount -= 1 }
           }
           condition.broadcast()
         }
@@ -54,16 +58,19 @@ final class ChangeQueue: @unchecked Sendable {
       if !hasEnded {
         waiting += changes
         added += changes.count
-        for change in changes { nodes[change.node, default: 0] += 1 }
+        for change in changes {
+          nodes[change.node, default: 0] += 1
+          if change.isOfName { nameCount += 1 }
+        }
         condition.broadcast()
       }
       return Ticket(number: added)
     }
   }
 
-  /// Whether one of the nodes is among what is still to be told.
-  func concerns(_ nodes: some Sequence<fuse_ino_t>) -> Bool {
-    condition.withLock { nodes.contains { self.nodes[$0] != nil } }
+  /// Whether this kernel may be waiting for who makes these changes here.
+  func concerns(_ changes: [KernelChange]) -> Bool {
+    condition.withLock { changes.contains { nodes[$0.node] != nil || ($0.isOfName && nameCount > 0) } }
   }
 
   /// Returns when the kernel has been told. Never from a thread for whose answer it may wait.

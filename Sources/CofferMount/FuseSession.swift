@@ -9,6 +9,10 @@ enum KernelChange: Hashable, Sendable {
   case attributes(fuse_ino_t)
   case content(fuse_ino_t)
 
+  var isOfName: Bool {
+    if case .name = self { true } else { false }
+  }
+
   /// The node whose lock the kernel may take for it.
   var node: fuse_ino_t {
     switch self {

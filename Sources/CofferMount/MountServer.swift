@@ -275,7 +275,7 @@ public final class MountServer: Sendable {
       return
     }
     // The other mount may show another folder: its numbers differ at the root.
-    let isAwaited = other.changes.concerns(found.flatMap(other.toKernel).map(\.node))
+    let isAwaited = other.changes.concerns(found.flatMap(other.toKernel))
     if !isAwaited { other.waiting { changes.waitBriefly(for: ticket) } }
   }
 
