@@ -148,10 +148,10 @@ let product: [Target] = [
 ]
 
 let products: [Product] = [
-  Product.library(
+  Product.`library`(
     name: "CofferContainer",
     targets: ["CofferContainer", "CofferFiles", "CofferPolicy", "CofferKeys", "CofferCrypto", "CofferSystem"]),
-  Product.library(name: "CofferClient", targets: ["CofferClient"]),
+  Product.`library`(name: "CofferClient", targets: ["CofferClient"]),
   .executable(name: "coffer", targets: ["coffer"]),
   .executable(name: "coffer-content-type", targets: ["coffer-content-type"]),
   .executable(name: "coffer-server", targets: ["coffer-server"]),

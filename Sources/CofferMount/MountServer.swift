@@ -87,8 +87,7 @@ public final class MountServer: Sendable {
     observations.withLock { observations in
       observations = [
         view.observeChanges { [weak self] found in
-          guard let self else { return }
-          didChange(found)
+          self?.didChange(found)
         },
         view.observeLocking { [weak self] in self?.dropContent() },
       ]
