@@ -6,9 +6,14 @@ public enum TransferMemory {
   /// Bytes of the smallest buffer with pages of its own.
   private static let mappedByteCount = 288 << 10
 
-  /// New memory that starts at a page. What is in it is undefined. The process ends where there is none.
-  public static func allocate(byteCount: Int) -> UnsafeMutableRawBufferPointer {
-    guard byteCount >= mappedByteCount else { return .allocate(byteCount: byteCount, alignment: 4096) }
+  /// New memory. What is in it is undefined. The process ends where there is none.
+  ///
+  /// - Parameter startsAtPage: for what the system copies to or from. Else the allocator need not look for such a place, which
+  ///   it does by taking a page more and giving back what is before and behind.
+  public static func allocate(byteCount: Int, startsAtPage: Bool = true) -> UnsafeMutableRawBufferPointer {
+    guard byteCount >= mappedByteCount else {
+      return .allocate(byteCount: byteCount, alignment: startsAtPage ? 4096 : 16)
+    }
     guard let start = coffer_map_memory(byteCount) else { fatalError("there is no memory left") }
     return UnsafeMutableRawBufferPointer(start: start, count: byteCount)
   }

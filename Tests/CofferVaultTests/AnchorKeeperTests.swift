@@ -1,11 +1,13 @@
 import CofferKeys
 import CofferSystem
 import CofferTestSupport
+import Foundation
+import Synchronization
 import Testing
 
 @testable import CofferVault
 
-/// Two threads come to the anchor in an order that is not that of their commits.
+/// Two threads come to the anchor at once, in an order that need not be that of their commits.
 @Suite struct AnchorKeeperTests {
   private struct StandingTime: TimeSource {
     func now() -> Timestamp { Timestamp(seconds: 1_700_000_000) }
@@ -39,5 +41,60 @@ import Testing
     try keeper.follow(Self.root(9))
     try keeper.flush()
     #expect(try anchor()?.generation == 7)
+  }
+
+  /// Writes wait until somebody lets them go on.
+  private final class SlowStore: KeyStore {
+    let store: FileKeyStore
+    let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let isSlow = Mutex(true)
+
+    init(_ store: FileKeyStore) { self.store = store }
+
+    func read(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> SecretBytes? {
+      try store.read(item, of: vault)
+    }
+    func write(_ value: SecretBytes, as item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) {
+      if isSlow.withLock({ $0 }) {
+        hasBegun.signal()
+        mayEnd.wait()
+      }
+      try store.write(value, as: item, of: vault)
+    }
+    func removeAll(of vault: VaultID, keeping kept: Set<KeyStoreItem>) throws(KeyStoreError) {
+      try store.removeAll(of: vault, keeping: kept)
+    }
+    func withLock<Result>(of vault: VaultID, _ body: () throws -> Result) throws -> Result {
+      try store.withLock(of: vault, body)
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `a commit does not wait while another's state is written, and is not forgotten`() throws {
+    let folder = try TemporaryFolder()
+    let store = SlowStore(FileKeyStore(path: folder("keys")))
+    let vault = VaultID()
+    let keeper = AnchorKeeper(
+      store, vault: vault, keybagDigest: [UInt8](repeating: 3, count: 32), isBound: false, time: StandingTime())
+    func generation() throws -> UInt64? {
+      try store.read(.anchor, of: vault)
+        .map { bytes in try Anchor(decoding: bytes.withUnsafeBytes { Array($0) }).generation }
+    }
+    let (failed, hasEnded) = (Mutex(false), DispatchSemaphore(value: 0))
+    Thread {
+      do { try keeper.follow(Self.root(7)) } catch { failed.withLock { $0 = true } }
+      hasEnded.signal()
+    }.start()
+    store.hasBegun.wait()
+    // Returns, though the other cannot.
+    try keeper.follow(Self.root(8))
+    #expect(try generation() == nil)
+    store.isSlow.withLock { $0 = false }
+    store.mayEnd.signal()
+    hasEnded.wait()
+    #expect(!failed.withLock { $0 })
+    #expect(try generation() == 7)
+    try keeper.flush()
+    #expect(try generation() == 8)
   }
 }

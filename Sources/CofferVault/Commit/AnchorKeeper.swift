@@ -16,6 +16,8 @@ final class AnchorKeeper: Sendable {
   private let vault: VaultID
   private let time: any TimeSource
   private let place: FolderPlace?
+  /// Held while the key store is written, and taken before `state`, which nobody holds for so long.
+  private let writing = Mutex<Void>(())
   private let state: Mutex<State>
 
   private struct State {
@@ -52,57 +54,70 @@ final class AnchorKeeper: Sendable {
   /// Whether the vault belongs to somebody beside its owner; nil where the key store's word is missing.
   var isBound: Bool? { state.withLock { $0.isBound } }
 
-  /// Takes note of a commit; writes it where the last write is long enough ago.
+  /// Takes note of a commit; writes it where the last write is long enough ago. Does not wait for a write of another commit:
+  /// what this one leaves is written a while later, as what the rate holds back is.
   func follow(_ root: CommittedRoot) throws {
-    try state.withLock { state in
+    let isDue = state.withLock { state in
       state.take(root)
+      guard let last = state.lastWrite else { return true }
       let now = time.now()
       // A clock that was set back must not hold the anchor still.
-      if let last = state.lastWrite, now >= last, now.seconds - last.seconds < Self.interval { return }
-      try write(&state, now)
+      return now < last || now.seconds - last.seconds >= Self.interval
     }
+    if isDue { try writing.withLockIfAvailable { _ in try write() } }
   }
 
   /// Writes what waits.
-  func flush() throws { try state.withLock { try write(&$0, time.now()) } }
+  func flush() throws { try writing.withLock { _ in try write() } }
 
   /// Writes nothing more: the vault is about to be another process's.
-  func end() { state.withLock { $0.isEnded = true } }
+  func end() { writing.withLock { _ in state.withLock { $0.isEnded = true } } }
 
   /// Writes at once that the vault belongs to somebody beside its owner. Throws `needsReopening` after the end.
-  func bind(_ root: CommittedRoot) throws {
-    try state.withLock { state in
-      guard !state.isEnded else { throw VaultError.needsReopening }
-      state.isBound = true
-      state.take(root)
-      // Also where that commit was written already: the mark was not.
-      state.isWaiting = true
-      try write(&state, time.now())
-    }
-  }
+  func bind(_ root: CommittedRoot) throws { try write(root) { $0.isBound = true } }
 
   /// Writes at once that the keybag `present` is there, and that `next` may take its place, or nothing else where it is
   /// nil.
   func followKeybag(_ present: [UInt8], next: [UInt8]?, _ root: CommittedRoot) throws {
-    try state.withLock { state in
-      guard !state.isEnded else { throw VaultError.needsReopening }
+    try write(root) { state in
       state.keybagDigest = present
       state.nextKeybagDigest = next
-      state.take(root)
-      state.isWaiting = true
-      try write(&state, time.now())
     }
   }
 
-  private func write(_ state: inout State, _ now: Timestamp) throws {
-    guard let root = state.newest, state.isWaiting, !state.isEnded else { return }
+  private func write(_ root: CommittedRoot, with change: (inout State) -> Void) throws {
+    try writing.withLock { _ in
+      try state.withLock { state in
+        guard !state.isEnded else { throw VaultError.needsReopening }
+        change(&state)
+        state.take(root)
+        // Also where that commit was written already: the change was not.
+        state.isWaiting = true
+      }
+      try write()
+    }
+  }
+
+  /// Under `writing`.
+  private func write() throws {
+    let now = time.now()
+    let (found, wasPlaceKnown) = state.withLock { state -> (Anchor?, Bool) in
+      guard let root = state.newest, state.isWaiting, !state.isEnded else { return (nil, state.isPlaceKnown) }
+      let anchor = Anchor(
+        branch: root.branch, generation: root.generation, rootDigest: root.digest,
+        keybagDigest: state.keybagDigest, nextKeybagDigest: state.nextKeybagDigest, isBound: state.isBound ?? true)
+      return (anchor, state.isPlaceKnown)
+    }
+    guard let anchor = found else { return }
     // Where it cannot be stored, a wipe asks more than it needs to: no reason to keep a commit from its anchor.
-    if !state.isPlaceKnown, let place { state.isPlaceKnown = (try? place.store(in: keyStore, for: vault)) != nil }
-    let anchor = Anchor(
-      branch: root.branch, generation: root.generation, rootDigest: root.digest,
-      keybagDigest: state.keybagDigest, nextKeybagDigest: state.nextKeybagDigest, isBound: state.isBound ?? true)
+    var isPlaceKnown = wasPlaceKnown
+    if !isPlaceKnown, let place { isPlaceKnown = (try? place.store(in: keyStore, for: vault)) != nil }
+    state.withLock { $0.isPlaceKnown = isPlaceKnown }
     try keyStore.write(anchor.secretBytes, as: .anchor, of: vault)
-    state.isWaiting = false
-    state.lastWrite = now
+    state.withLock { state in
+      // A commit may have come meanwhile.
+      state.isWaiting = state.newest?.generation != anchor.generation
+      state.lastWrite = now
+    }
   }
 }

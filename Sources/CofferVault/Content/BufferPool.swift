@@ -81,7 +81,8 @@ struct PlainBytes: ~Copyable {
   /// New bytes are zero, and so are those that are cut off and come back.
   mutating func resize(to newCount: Int) {
     if newCount > storage?.bytes.count ?? 0 {
-      let larger = TransferBuffer(count: max(newCount, min(2 * count, newCount + (256 << 10)), 512))
+      let larger = TransferBuffer(
+        count: max(newCount, min(2 * count, newCount + (256 << 10)), 512), startsAtPage: false)
       larger.bytes.initializeMemory(as: UInt8.self, repeating: 0)
       larger.bytes.copyMemory(from: bytes)
       storage = larger

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// The block map: its pages in memory, and the search for those that have blocks.
 extension FileNode {
-  /// Dirty pages that make the file join by itself.
+  /// Dirty pages that make the file join by itself, before the next call that writes.
   static let dirtyPageLimit = 256
 
   /// The page in memory, read from the index where it is not there yet. Without `state`.

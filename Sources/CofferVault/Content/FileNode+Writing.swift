@@ -12,6 +12,8 @@ extension FileNode {
   /// Writes at `offset`, or at the end where there is none; returns where.
   func write(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws -> UInt64 {
     try requireRoom(for: source.count, at: offset)
+    // Without the file's lock, which is held for what one call writes, and not for the disk's sake.
+    if dirtyPages >= Self.dirtyPageLimit { try join() }
     // Also of a part, where it fails.
     defer { tellChange() }
     let start = try writing.withLock { _ -> UInt64 in
@@ -77,7 +79,7 @@ extension FileNode {
     var start = 0
     while start < before {
       let count = min(created.blockSize, before - start)
-      let buffer = TransferBuffer(count: created.blockSize)
+      let buffer = vault.files.buffers.take(exactly: created.blockSize)
       buffer.bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: plain.bytes[start..<(start + count)]))
       UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[count...]).initializeMemory(as: UInt8.self, repeating: 0)
       blocks[UInt64(start) >> exponent] = buffer
@@ -102,7 +104,8 @@ extension FileNode {
     guard let object else { return }
     var done = 0
     while done < source.count {
-      if dirtyPageCount >= Self.dirtyPageLimit { try joinWhileWriting() }
+      // One call alone has written so much.
+      if dirtyPageCount >= 2 * Self.dirtyPageLimit { try joinWhileWriting() }
       let position = start + UInt64(done)
       let block = position >> object.exponent
       let within = Int(position & UInt64(object.blockSize - 1))

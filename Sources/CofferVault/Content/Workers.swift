@@ -32,7 +32,9 @@ final class Workers: Sendable {
 final class TransferBuffer {
   let bytes: UnsafeMutableRawBufferPointer
 
-  init(count: Int) { bytes = TransferMemory.allocate(byteCount: count) }
+  init(count: Int, startsAtPage: Bool = true) {
+    bytes = TransferMemory.allocate(byteCount: count, startsAtPage: startsAtPage)
+  }
 
   deinit {
     overwrite(bytes)
