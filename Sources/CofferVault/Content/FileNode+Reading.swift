@@ -19,8 +19,8 @@ extension FileNode {
   /// What a thread then takes at a time.
   static let pieceByteCount = 128 << 10
 
-  /// Where in a page the ciphertext of a run begins. In the files it lies at the start of one, and some processors (AMD's Zen 3
-  /// and later) take three times as long to copy to a place that is less than 32 bytes further into its page.
+  /// Where in a page the ciphertext of a run begins. In the files it lies at the start of one, and an AMD EPYC (with
+  /// FSRM, fast short repeats) takes three times as long to copy to a place that is less than 32 bytes further into its page.
   private static let lead = 64
 
   /// Blocks that lie side by side in the object, as the map had them at one moment.
