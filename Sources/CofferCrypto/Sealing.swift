@@ -1,6 +1,4 @@
 internal import CofferSystem
-internal import Crypto
-internal import Foundation
 
 /// AES-256-GCM (NIST SP 800-38D) with random 96-bit nonces, for values of moderate size.
 ///
@@ -15,17 +13,28 @@ public enum Sealing {
   public static func seal(
     _ plaintext: [UInt8], key: SecretKey, authenticating context: [UInt8], after prefix: [UInt8] = []
   ) throws(CryptoError) -> [UInt8] {
-    let box = clearingStack {
-      try? AES.GCM.seal(plaintext, using: key.key, nonce: randomNonce(), authenticating: context)
-    }
-    guard let box,
-      let combined = box.combined
-    else { throw .invalid("plaintext") }
-    return [UInt8](unsafeUninitializedCapacity: prefix.count + combined.count) { buffer, initialized in
-      let bytes = UnsafeMutableRawBufferPointer(buffer)
-      bytes.copyBytes(from: prefix)
-      combined.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...]).copyMemory(from: $0) }
-      initialized = buffer.count
+    do {
+      let byteCount = prefix.count + plaintext.count + overhead
+      return try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, initialized in
+        let bytes = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<byteCount])
+        bytes.copyBytes(from: prefix)
+        let sealed = UnsafeMutableRawBufferPointer(rebasing: bytes[prefix.count...])
+        let nonce = UnsafeMutableRawBufferPointer(rebasing: sealed[..<nonceByteCount])
+        let tag = UnsafeMutableRawBufferPointer(rebasing: sealed[(sealed.count - tagByteCount)...])
+        let ciphertext = UnsafeMutableRawBufferPointer(rebasing: sealed[nonceByteCount..<(sealed.count - tagByteCount)])
+        Randomness.fill(nonce)
+        try plaintext.withUnsafeBytes { plaintext in
+          try context.withUnsafeBytes { context in
+            try BufferCipher.with(key) { cipher in
+              try cipher.seal(
+                plaintext, nonce: UnsafeRawBufferPointer(nonce), authenticating: context, into: ciphertext, tag: tag)
+            }
+          }
+        }
+        initialized = byteCount
+      }
+    } catch {
+      throw .invalid("plaintext")
     }
   }
 
@@ -42,23 +51,24 @@ public enum Sealing {
   public static func open(
     _ sealed: UnsafeRawBufferPointer, key: SecretKey, authenticating context: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
+    guard sealed.count >= overhead else { throw .notAuthentic }
+    let end = sealed.count - tagByteCount
     do {
-      var opened = try clearingStack {
-        try AES.GCM.open(AES.GCM.SealedBox(combined: sealed), using: key.key, authenticating: context)
+      return try [UInt8](unsafeUninitializedCapacity: end - nonceByteCount) { buffer, initialized in
+        let plaintext = UnsafeMutableRawBufferPointer(
+          rebasing: UnsafeMutableRawBufferPointer(buffer)[..<(end - nonceByteCount)])
+        try context.withUnsafeBytes { context in
+          try BufferCipher.with(key) { cipher in
+            try cipher.open(
+              UnsafeRawBufferPointer(rebasing: sealed[nonceByteCount..<end]),
+              nonce: UnsafeRawBufferPointer(rebasing: sealed[..<nonceByteCount]),
+              tag: UnsafeRawBufferPointer(rebasing: sealed[end...]), authenticating: context, into: plaintext)
+          }
+        }
+        initialized = plaintext.count
       }
-      // What is small the allocator keeps as it is when it is freed.
-      defer { opened.withUnsafeMutableBytes { overwrite($0) } }
-      return Array(opened)
     } catch {
       throw .notAuthentic
-    }
-  }
-
-  /// One call of the system draws it whole; the library's own takes two, which cost as much as sealing a small value.
-  static func randomNonce() throws -> AES.GCM.Nonce {
-    try withUnsafeTemporaryAllocation(byteCount: nonceByteCount, alignment: 8) { bytes in
-      Randomness.fill(bytes)
-      return try AES.GCM.Nonce(data: UnsafeRawBufferPointer(bytes))
     }
   }
 }

@@ -14,7 +14,7 @@ enum BlockSealingSpeed {
     let sizes = try options.numbers("blocks", [4, 16, 32, 64, 256, 1024].map { $0 << 10 })
     let work = try options.number("work", 96 << 20)
     for size in sizes {
-      let subjects = try [Ours(size) as any Subject, OursLent(size), Library(size), LibraryFromBytes(size)]
+      let subjects = try [Ours(size) as any Subject, Library(size), LibraryFromBytes(size)]
       // A block more costs a call more: small ones are not to take ten times as long as large ones.
       let calls = max(16, work / (size + 12_288))
       for round in 0..<rounds {
@@ -84,26 +84,6 @@ private struct Ours: Subject, Sendable {
   func open() throws {
     try sealer.open(ciphertext.readable, block: 5, seal: stored, into: plaintext.bytes)
   }
-}
-
-/// Without the copies that the caller can save: into a buffer of its own, and around the ciphertext that it read.
-private struct OursLent: Subject {
-  let name = "coffer, lending"
-  private let sealer = BlockSealer(fileKey: SecretKey(), page: 0, context: Randomness.bytes(42))
-  private let plaintext: Buffer
-  private let frame: Buffer
-  private let stored: BlockSeal
-
-  init(_ size: Int) throws {
-    plaintext = Buffer(size)
-    frame = Buffer(size + BlockSealer.frameByteCount)
-    let middle = frame.bytes[BlockSealer.frameStart..<(BlockSealer.frameStart + size)]
-    stored = try sealer.seal(
-      plaintext.readable, block: 5, into: UnsafeMutableRawBufferPointer(rebasing: middle))
-  }
-
-  func seal() throws { _ = try sealer.seal(plaintext.readable, block: 5) }
-  func open() throws { _ = try sealer.open(framed: frame.bytes, block: 5, seal: stored) }
 }
 
 private class Library: Subject {

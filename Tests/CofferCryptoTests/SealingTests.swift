@@ -39,7 +39,7 @@ import Testing
           try opened.withUnsafeMutableBytes { try sealer.open(source, block: block, seal: seal, into: $0) }
         }
       } catch {
-        #expect(opened.allSatisfy { $0 == 0xee }, "nothing is written before it is verified")
+        #expect(opened.allSatisfy { $0 == 0 }, "nothing is left of what is not authentic")
         throw error
       }
       return opened
@@ -64,40 +64,72 @@ import Testing
     #expect(throws: CryptoError.notAuthentic) { try open(sealer, 200, seal, zeroed) }
   }
 
-  @Test(arguments: [16, 4096, 16384, 16385, 65536]) func `a lent block is the block that a buffer gets`(count: Int)
-    throws
-  {
+  /// A run of `count` blocks of `byteCount` bytes, sealed from block 7 on.
+  private func run(_ sealer: BlockSealer, _ count: Int, of byteCount: Int, _ plaintext: [UInt8]) throws -> (
+    ciphertext: [UInt8], seals: [BlockSeal]
+  ) {
+    var ciphertext = plaintext
+    let seals = try ciphertext.withUnsafeMutableBytes { bytes in
+      try sealer.seal(count, from: 7) { position in
+        // In place.
+        let range = (position * byteCount)..<((position + 1) * byteCount)
+        let block = UnsafeMutableRawBufferPointer(rebasing: bytes[range])
+        return (UnsafeRawBufferPointer(block), block)
+      }
+    }
+    return (ciphertext, seals)
+  }
+
+  /// Opens it in place.
+  private func open(
+    _ sealer: BlockSealer, _ bytes: inout [UInt8], of byteCount: Int, _ seals: [BlockSeal], from first: UInt64 = 7
+  ) throws -> Int {
+    try bytes.withUnsafeMutableBytes { bytes in
+      try sealer.open(seals.count, from: first) { position in
+        let range = (position * byteCount)..<((position + 1) * byteCount)
+        let block = UnsafeMutableRawBufferPointer(rebasing: bytes[range])
+        return (UnsafeRawBufferPointer(block), seals[position], block)
+      }
+    }
+  }
+
+  @Test(arguments: [1, 16, 4096, 16385], [1, 2, 64])
+  func `a run of blocks opens up to the first that is not authentic`(byteCount: Int, count: Int) throws {
     let sealer = BlockSealer(fileKey: SecretKey(), page: 0, context: [7])
-    let plaintext = Randomness.bytes(count)
-    let sealed = try plaintext.withUnsafeBytes { try sealer.seal($0, block: 1) }
-    let ciphertext = sealed.withCiphertext { Array($0) }
-    #expect(ciphertext.count == count)
-    var opened = [UInt8](repeating: 0, count: count)
-    try ciphertext.withUnsafeBytes { source in
-      try opened.withUnsafeMutableBytes { try sealer.open(source, block: 1, seal: sealed.seal, into: $0) }
-    }
+    let plaintext = Randomness.bytes(count * byteCount)
+    let (ciphertext, seals) = try run(sealer, count, of: byteCount, plaintext)
+    var opened = ciphertext
+    #expect(try open(sealer, &opened, of: byteCount, seals) == count)
     #expect(opened == plaintext)
-    let lent = try ciphertext.withUnsafeBytes { try sealer.open($0, block: 1, seal: sealed.seal) }
-    #expect(lent.withPlaintext { Array($0) } == plaintext)
-    var frame = [UInt8](repeating: 0, count: BlockSealer.frameByteCount + count)
-    frame.replaceSubrange(BlockSealer.frameStart..<(BlockSealer.frameStart + count), with: ciphertext)
-    let framed = try frame.withUnsafeMutableBytes { try sealer.open(framed: $0, block: 1, seal: sealed.seal) }
-    #expect(framed.withPlaintext { Array($0) } == plaintext)
-    #expect(throws: CryptoError.notAuthentic) {
-      try ciphertext.withUnsafeBytes { _ = try sealer.open($0, block: 2, seal: sealed.seal) }
+    for (position, seal) in seals.enumerated() {
+      let range = (position * byteCount)..<((position + 1) * byteCount)
+      var single = [UInt8](repeating: 0, count: byteCount)
+      try ciphertext[range].withUnsafeBytes { source in
+        try single.withUnsafeMutableBytes { try sealer.open(source, block: 7 + UInt64(position), seal: seal, into: $0) }
+      }
+      #expect(single == Array(plaintext[range]))
     }
-    #expect(throws: CryptoError.notAuthentic) {
-      try frame.withUnsafeMutableBytes { _ = try sealer.open(framed: $0, block: 2, seal: sealed.seal) }
+    for bad in Set([0, count / 2, count - 1]) {
+      var changed = ciphertext
+      changed[bad * byteCount + byteCount / 2] ^= 0x40
+      #expect(try open(sealer, &changed, of: byteCount, seals) == bad)
+      #expect(Array(changed[..<(bad * byteCount)]) == Array(plaintext[..<(bad * byteCount)]))
+      #expect(changed[(bad * byteCount)..<((bad + 1) * byteCount)].allSatisfy { $0 == 0 })
     }
-    frame[BlockSealer.frameStart] ^= 1
-    #expect(throws: CryptoError.notAuthentic) {
-      try frame.withUnsafeMutableBytes { _ = try sealer.open(framed: $0, block: 1, seal: sealed.seal) }
-    }
+    var moved = ciphertext
+    #expect(try open(sealer, &moved, of: byteCount, seals, from: 8) == 0)
+  }
+
+  @Test func `a run of no blocks is one`() throws {
+    let sealer = BlockSealer(fileKey: SecretKey(), page: 0, context: [])
+    var nothing: [UInt8] = []
+    #expect(try run(sealer, 0, of: 1, []).seals == [])
+    #expect(try open(sealer, &nothing, of: 1, []) == 0)
   }
 
   @Test func `nonces are not used twice`() throws {
     let sealer = BlockSealer(fileKey: SecretKey(), page: 0, context: [])
-    let seals = try (0..<1000).map { _ in try [1, 2, 3].withUnsafeBytes { try sealer.seal($0, block: 0).seal } }
+    let seals = try (0..<100).flatMap { _ in try run(sealer, 10, of: 3, [UInt8](repeating: 1, count: 30)).seals }
     #expect(Set(seals.map { Array($0.bytes.prefix(Sealing.nonceByteCount)) }).count == seals.count)
   }
 

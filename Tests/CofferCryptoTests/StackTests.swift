@@ -147,16 +147,26 @@
       let key = key
       let text = [UInt8](String(repeating: "what is sealed. ", count: byteCount / 16).utf8)
       let sealer = BlockSealer(fileKey: key, page: 0, context: [])
-      let sealed = try text.withUnsafeBytes { try sealer.seal($0, block: 1) }
+      var (ciphertext, opened) = (text, text)
+      let seal = try text.withUnsafeBytes { text in
+        try ciphertext.withUnsafeMutableBytes { try sealer.seal(text, block: 1, into: $0) }
+      }
       let secrets = [
         Self.bytes(key),
         Self.bytes(KeyDerivation(from: key).key("blocks", context: [UInt8](repeating: 0, count: 8))),
       ]
       try expectNone(of: secrets) { _ = BlockSealer(fileKey: key, page: 0, context: []) }
-      try expectNone(of: secrets) { try text.withUnsafeBytes { _ = try sealer.seal($0, block: 1) } }
       try expectNone(of: secrets) {
-        try sealed.withCiphertext { _ = try sealer.open($0, block: 1, seal: sealed.seal) }
+        try text.withUnsafeBytes { text in
+          try opened.withUnsafeMutableBytes { _ = try sealer.seal(text, block: 1, into: $0) }
+        }
       }
+      try expectNone(of: secrets) {
+        try ciphertext.withUnsafeBytes { ciphertext in
+          try opened.withUnsafeMutableBytes { try sealer.open(ciphertext, block: 1, seal: seal, into: $0) }
+        }
+      }
+      #expect(opened == text)
     }
 
     @Test func `keys of curves`() throws {

@@ -5,9 +5,6 @@ internal import Synchronization
 
 /// The block map: its pages in memory, and the search for those that have blocks.
 extension FileNode {
-  /// Dirty pages that make the file join by itself, before the next call that writes.
-  static let dirtyPageLimit = 256
-
   /// The page in memory, read from the index where it is not there yet. Without `state`.
   func loadPage(_ index: UInt64) throws -> CachedPage {
     while true {

@@ -5,23 +5,15 @@ internal import Synchronization
 /// Reading: the map is asked under `state`, and blocks are read and opened outside it, so that readers run side by side
 /// and beside a writer.
 extension FileNode {
-  /// Bytes of neighbouring slots that are read with one call, unless a block is larger.
-  static let runByteCount = 256 << 10
-  /// Blocks from this size on are read and written one by one: a call costs less than the copy that it saves.
-  private static let singleByteCount = 32 << 10
+  /// Bytes of neighbouring slots that are read or written with one call, unless a block is larger.
+  private static let runByteCount = 256 << 10
 
-  static func blocksAtOnce(_ object: ContentObject) -> Int {
-    object.blockSize >= singleByteCount ? 1 : runByteCount >> object.exponent
-  }
+  static func blocksAtOnce(_ object: ContentObject) -> Int { max(1, runByteCount >> object.exponent) }
 
   /// From here on a transfer is worth a second thread.
   static let parallelByteCount = 512 << 10
   /// What a thread then takes at a time.
   static let pieceByteCount = 128 << 10
-
-  /// Where in a page the ciphertext of a run begins. In the files it lies at the start of one, and an AMD EPYC (with
-  /// FSRM, fast short repeats) takes three times as long to copy to a place that is less than 32 bytes further into its page.
-  private static let lead = 64
 
   /// Blocks that lie side by side in the object, as the map had them at one moment.
   private struct StoredRun {
@@ -34,6 +26,11 @@ extension FileNode {
     let position: Int
 
     subscript(offset: Int) -> MapPage.Block? { blocks[position + offset] }
+
+    func seal(_ offset: Int) -> BlockSeal {
+      guard let block = self[offset] else { preconditionFailure("a run has no hole") }
+      return block.seal
+    }
   }
 
   private enum Located {
@@ -43,8 +40,8 @@ extension FileNode {
     case unknownPage(UInt64)
   }
 
-  /// Reads at `offset` until `buffer` is full or the content ends; where it throws, `buffer` holds zeros. A lock waits
-  /// until it is done.
+  /// Reads at `offset` until `buffer` is full or the content ends, behind which `buffer` may change up to the end of a block;
+  /// where it throws, `buffer` holds zeros. A lock waits until it is done.
   func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, of pin: ContentPin? = nil) throws -> Int {
     try reading { try readContent(at: offset, into: buffer, of: pin) }
   }
@@ -57,11 +54,14 @@ extension FileNode {
     let end = pin?.byteCount ?? byteCount
     guard offset < end, !buffer.isEmpty else { return 0 }
     let count = Int(min(UInt64(buffer.count), end - offset))
-    let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+    // The last block is opened in its place, where there is room for the whole of it.
+    let behind = blockSize == 0 ? 0 : -(Int(offset & UInt64(blockSize - 1)) + count) & (blockSize - 1)
+    let target = UnsafeMutableRawBufferPointer(
+      rebasing: buffer[..<(behind <= buffer.count - count ? count + behind : count)])
     do {
-      if count >= Self.parallelByteCount {
+      if target.count >= Self.parallelByteCount {
         // Cut between blocks: one that two threads read a part of is opened twice.
-        let (size, end) = (UInt64(max(Self.pieceByteCount, blockSize)), offset + UInt64(count))
+        let (size, end) = (UInt64(max(Self.pieceByteCount, blockSize)), offset + UInt64(target.count))
         let pieces = (offset / size)..<((end + size - 1) / size)
         nonisolated(unsafe) let (pinned, whole) = (pin, target)
         try Workers.each(pieces.count) { number in
@@ -160,36 +160,37 @@ extension FileNode {
   private func open(
     _ run: StoredRun, at offset: UInt64, into target: UnsafeMutableRawBufferPointer, _ pin: ContentPin?
   ) throws -> Int {
-    guard let slot = run[0]?.slot else { return 0 }
     let blockSize = run.object.blockSize
-    let (byteCount, lead) = (run.count * blockSize, Self.lead - BlockSealer.frameStart)
-    return try vault.files.buffers.withCiphertext(lead + byteCount + BlockSealer.frameByteCount) { lent in
-      // Room for what the sealer puts around a block.
-      let buffer = UnsafeMutableRawBufferPointer(rebasing: lent[lead...])
-      let stored = UnsafeMutableRawBufferPointer(
-        rebasing: buffer[BlockSealer.frameStart..<(BlockSealer.frameStart + byteCount)])
-      let found = try run.object.file.readFully(at: slot << run.object.exponent, into: stored)
-      var done = 0
-      var within = Int(offset & UInt64(blockSize - 1))
-      for position in 0..<run.count where done < target.count {
-        let count = min(blockSize - within, target.count - done)
-        let start = position * blockSize
-        guard start + blockSize <= found, let seal = run[position]?.seal,
-          let opened = try? run.sealer.open(
-            framed: buffer, start..<(start + blockSize), block: run.first + UInt64(position), seal: seal)
-        else {
-          try requireMoved(run, position, pin)
-          return done
-        }
-        opened.withPlaintext { plaintext in
-          UnsafeMutableRawBufferPointer(rebasing: target[done..<(done + count)])
-            .copyMemory(from: UnsafeRawBufferPointer(rebasing: plaintext[within..<(within + count)]))
-        }
-        done += count
-        within = 0
-      }
-      return done
+    let within = Int(offset & UInt64(blockSize - 1))
+    let whole = within == 0 ? min(run.count, target.count >> run.object.exponent) : 0
+    if whole > 0 {
+      let part = UnsafeMutableRawBufferPointer(rebasing: target[..<(whole << run.object.exponent)])
+      return try open(run, into: part, pin) << run.object.exponent
     }
+    // A part of a block, at the start of what is wanted or at its end.
+    let count = min(blockSize - within, target.count)
+    return try vault.files.buffers.withPlaintext(blockSize) { block in
+      guard try open(run, into: block, pin) == 1 else { return 0 }
+      UnsafeMutableRawBufferPointer(rebasing: target[..<count])
+        .copyMemory(from: UnsafeRawBufferPointer(rebasing: block[within..<(within + count)]))
+      return count
+    }
+  }
+
+  /// Reads the blocks at the start of a run into `target`, which has room for whole ones, and opens them in place; returns how
+  /// many it is done with.
+  private func open(
+    _ run: StoredRun, into target: UnsafeMutableRawBufferPointer, _ pin: ContentPin?
+  ) throws -> Int {
+    guard let slot = run[0]?.slot else { return 0 }
+    let (blockSize, exponent) = (run.object.blockSize, run.object.exponent)
+    let found = try run.object.file.readFully(at: slot << exponent, into: target) >> exponent
+    let opened = try run.sealer.open(found, from: run.first) { position in
+      let block = UnsafeMutableRawBufferPointer(rebasing: target[(position * blockSize)..<((position + 1) * blockSize)])
+      return (UnsafeRawBufferPointer(block), run.seal(position), block)
+    }
+    if opened < target.count >> exponent { try requireMoved(run, opened, pin) }
+    return opened
   }
 
   /// A writer may have moved the block, and its old slot may have been used again: then the map says so, and the block
@@ -204,21 +205,5 @@ extension FileNode {
       return entry(block, in: page, pin) == run[position]
     }
     if isSame { throw VaultError.damaged(what: "a block of a file's content") }
-  }
-}
-
-extension BlockSealer {
-  /// Opens one block of a run that was read with one call, in its place. `buffer` has ``frameStart`` bytes before the run,
-  /// and room for a tag behind it.
-  fileprivate func open(
-    framed buffer: UnsafeMutableRawBufferPointer, _ range: Range<Int>, block: UInt64, seal: BlockSeal
-  ) throws -> OpenedBlock {
-    let frame = UnsafeMutableRawBufferPointer(
-      rebasing: buffer[range.lowerBound..<(range.upperBound + Self.frameByteCount)])
-    // Nonce and tag lie over the neighbours meanwhile: the one before has been opened, the one behind has not.
-    let behind = range.upperBound + Self.frameStart
-    let next = buffer.loadUnaligned(fromByteOffset: behind, as: SIMD16<UInt8>.self)
-    defer { buffer.storeBytes(of: next, toByteOffset: behind, as: SIMD16<UInt8>.self) }
-    return try open(framed: frame, block: block, seal: seal)
   }
 }

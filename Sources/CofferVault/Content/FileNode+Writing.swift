@@ -13,7 +13,7 @@ extension FileNode {
   func write(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws -> UInt64 {
     try requireRoom(for: source.count, at: offset)
     // Without the file's lock, which is held for what one call writes, and not for the disk's sake.
-    if dirtyPages >= Self.dirtyPageLimit { try join() }
+    if dirtyPages >= vault.files.dirtyPageLimit { try join() }
     // Also of a part, where it fails.
     defer { tellChange() }
     let start = try writing.withLock { _ -> UInt64 in
@@ -105,7 +105,7 @@ extension FileNode {
     var done = 0
     while done < source.count {
       // One call alone has written so much.
-      if dirtyPageCount >= 2 * Self.dirtyPageLimit { try joinWhileWriting() }
+      if dirtyPageCount >= 2 * vault.files.dirtyPageLimit { try joinWhileWriting() }
       let position = start + UInt64(done)
       let block = position >> object.exponent
       let within = Int(position & UInt64(object.blockSize - 1))
@@ -163,9 +163,9 @@ extension FileNode {
       while done < taken.count {
         let slot = taken.lowerBound + UInt64(done)
         let part = slot..<min(slot + UInt64(Self.blocksAtOnce(object)), taken.upperBound)
-        let seals = try place(in: part, object) { position in
+        let seals = try place(in: part, object, sealer, from: first + UInt64(done)) { position in
           let range = ((done + position) * blockSize)..<((done + position + 1) * blockSize)
-          return (UnsafeRawBufferPointer(rebasing: source[range]), first + UInt64(done + position), sealer)
+          return UnsafeRawBufferPointer(rebasing: source[range])
         }
         state.withLock { _ in
           for (position, seal) in seals.enumerated() {
@@ -183,27 +183,16 @@ extension FileNode {
     }
   }
 
-  /// Seals blocks into neighbouring slots with one write; returns the seals.
+  /// Seals blocks that follow one another into neighbouring slots with one write; returns the seals.
   private func place(
-    in taken: Range<UInt64>, _ object: ContentObject,
-    block: (Int) -> (plaintext: UnsafeRawBufferPointer, index: UInt64, sealer: BlockSealer)
+    in taken: Range<UInt64>, _ object: ContentObject, _ sealer: BlockSealer, from first: UInt64,
+    plaintext: (Int) -> UnsafeRawBufferPointer
   ) throws -> [BlockSeal] {
-    if taken.count == 1 {
-      let next = block(0)
-      let sealed = try next.sealer.seal(next.plaintext, block: next.index)
-      try sealed.withCiphertext { try object.file.writeAll($0, at: taken.lowerBound << object.exponent) }
-      return [sealed.seal]
-    }
     let blockSize = object.blockSize
     return try vault.files.buffers.withCiphertext(taken.count * blockSize) { ciphertext in
-      var seals: [BlockSeal] = []
-      seals.reserveCapacity(taken.count)
-      for position in 0..<taken.count {
-        let next = block(position)
+      let seals = try sealer.seal(taken.count, from: first) { position in
         let range = (position * blockSize)..<((position + 1) * blockSize)
-        seals.append(
-          try next.sealer.seal(
-            next.plaintext, block: next.index, into: UnsafeMutableRawBufferPointer(rebasing: ciphertext[range])))
+        return (plaintext(position), UnsafeMutableRawBufferPointer(rebasing: ciphertext[range]))
       }
       try object.file.writeAll(UnsafeRawBufferPointer(ciphertext), at: taken.lowerBound << object.exponent)
       return seals
@@ -286,10 +275,10 @@ extension FileNode {
       let (taken, sealer) = state.withLock { _ in (slots.take(upTo: UInt64(wanted)), page.sealer(cipher)) }
       let seals: [BlockSeal]
       do {
-        seals = try place(in: taken, object) { position in
+        seals = try place(in: taken, object, sealer, from: first) { position in
           // Writers alone change dirty blocks, and this is the writer.
           let bytes = dirtyBlocks[first + UInt64(position)].map { UnsafeRawBufferPointer($0.bytes) }
-          return (bytes ?? UnsafeRawBufferPointer(start: nil, count: 0), first + UInt64(position), sealer)
+          return bytes ?? UnsafeRawBufferPointer(start: nil, count: 0)
         }
       } catch {
         state.withLock { _ in slots.giveBack(taken) }
@@ -333,7 +322,7 @@ extension FileNode {
   // MARK: Free slots
 
   /// Pages that are read at most to find a file's unused slots.
-  private static let searchedPageLimit = 1024
+  private static let searchedPageLimit = 4096
 
   /// Finds the slots below the reach that no block lies in, once, before the first block is written; in a file with many
   /// pages, or a damaged one, writing goes on above the reach instead.

@@ -168,7 +168,12 @@ final class FileNode: Sendable {
     }
   }
 
-  func exponentOfObject(sized size: UInt64) -> UInt8 { forcedExponent ?? VaultFormat.blockSizeExponent(for: size) }
+  /// Here nobody knows how large the file will be, only how large it is when it first needs blocks.
+  func exponentOfObject(sized size: UInt64) -> UInt8 {
+    if let forcedExponent { return forcedExponent }
+    return vault.files.favoursRandomAccess
+      ? VaultFormat.blockSizeExponents.lowerBound : VaultFormat.blockSizeExponent(for: size)
+  }
 
   func noteChange() {
     if !hasChanges.exchange(true, ordering: .acquiringAndReleasing) { vault.commitSoon() }

@@ -54,8 +54,13 @@ final class FileRegistry: Sendable {
 
   /// Plaintext that waits in memory, for all files together.
   private static let bufferedLimit = 2 << 20
-  /// Map pages in memory, about 2.6 KB each, for all files together.
-  private static let pageLimit = 768
+  /// Map pages in memory, about 2.6 KB each, for all files together: 2 MB, or 16 where programs read and write at random.
+  private let pageLimit = Atomic(768)
+  private static let largePageLimit = 6144
+  /// Dirty pages that make a file join by itself, before the next call that writes.
+  var dirtyPageLimit: Int { pageLimit.load(ordering: .relaxed) / 3 }
+  /// Files that get their blocks now get small ones.
+  var favoursRandomAccess: Bool { pageLimit.load(ordering: .relaxed) == Self.largePageLimit }
 
   var isClosed: Bool { closed.load(ordering: .acquiring) }
   func close() { closed.store(true, ordering: .releasing) }
@@ -317,7 +322,7 @@ final class FileRegistry: Sendable {
 
   func didLoadPage(_ page: CachedPage) {
     let count = loadedPages.wrappingAdd(1, ordering: .relaxed).newValue
-    guard count > Self.pageLimit, count.isMultiple(of: Self.pagesBetweenLooks) else { return }
+    guard count > pageLimit.load(ordering: .relaxed), count.isMultiple(of: Self.pagesBetweenLooks) else { return }
     // The file with most of them gives up those that nobody asked for lately.
     guard let largest = nodes.max(by: { $0.pageCount < $1.pageCount }) else { return }
     var dropped = largest.dropCleanPages(all: false, but: page)
@@ -335,7 +340,7 @@ final class FileRegistry: Sendable {
     {
       try? largest.writing.withLock { _ in try largest.flushAll() }
     }
-    if loadedPages.load(ordering: .relaxed) > 2 * Self.pageLimit,
+    if loadedPages.load(ordering: .relaxed) > 2 * pageLimit.load(ordering: .relaxed),
       let largest = nodes.max(by: { $0.dirtyPages < $1.dirtyPages }), largest.dirtyPages > 0
     {
       try? largest.join()
@@ -344,6 +349,16 @@ final class FileRegistry: Sendable {
   }
 
   private var nodes: [FileNode] { state.withLock { $0.entries.values.map(\.node) } }
+}
+
+extension FileRegistry {
+  func favourRandomAccess() { pageLimit.store(Self.largePageLimit, ordering: .relaxed) }
+}
+
+extension Vault {
+  /// From now on programs read and write files in small pieces, wherever they like: files' maps may take 16 MB of memory, where
+  /// they have 2, and files that outgrow their records get blocks of 4 KiB.
+  public func favourRandomAccess() { files.favourRandomAccess() }
 }
 
 /// What the registry asks of memory.

@@ -67,15 +67,13 @@ final class ObjectWriter: Sendable {
     let first = runs.firstBlock(of: run)
     let page = runs.page(of: run)
     let blocks = try cipher.use { cipher in
-      let sealer = cipher.sealer(page: page)
-      return try (0..<blockCount).map { position in
+      let seals = try cipher.sealer(page: page).seal(blockCount, from: first) { position in
         let range = (position * blockSize)..<((position + 1) * blockSize)
-        let block = first + UInt64(position)
-        let seal = try sealer.seal(
-          UnsafeRawBufferPointer(rebasing: plaintext[range]), block: block,
-          into: UnsafeMutableRawBufferPointer(rebasing: ciphertext[range]))
-        return MapPage.Block(slot: block, seal: seal)
+        return (
+          UnsafeRawBufferPointer(rebasing: plaintext[range]), UnsafeMutableRawBufferPointer(rebasing: ciphertext[range])
+        )
       }
+      return seals.enumerated().map { MapPage.Block(slot: first + UInt64($0.offset), seal: $0.element) }
     }
     try file.writeAll(UnsafeRawBufferPointer(rebasing: ciphertext[..<padded]), at: first << object.blockSizeExponent)
     let offset = Int(first % VaultFormat.blocksPerPage)

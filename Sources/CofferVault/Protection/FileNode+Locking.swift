@@ -74,8 +74,8 @@ extension FileNode {
       }
       for (block, buffer) in dirtyBlocks {
         let sealer = cipher.sealer(page: block / VaultFormat.blocksPerPage)
-        if let sealed = try? sealer.seal(UnsafeRawBufferPointer(buffer.bytes), block: block) {
-          sealedBlocks[block] = SealedDirtyBlock(sealed)
+        if let sealed = try? SealedDirtyBlock(sealing: UnsafeRawBufferPointer(buffer.bytes), block, sealer) {
+          sealedBlocks[block] = sealed
         }
         freed += buffer.bytes.count
         overwrite(buffer.bytes)
@@ -202,8 +202,9 @@ struct SealedDirtyBlock: Sendable {
   let seal: BlockSeal
   let ciphertext: [UInt8]
 
-  init(_ block: SealedBlock) {
-    seal = block.seal
-    ciphertext = block.withCiphertext { Array($0) }
+  init(sealing plaintext: UnsafeRawBufferPointer, _ block: UInt64, _ sealer: BlockSealer) throws {
+    var ciphertext = [UInt8](repeating: 0, count: plaintext.count)
+    seal = try ciphertext.withUnsafeMutableBytes { try sealer.seal(plaintext, block: block, into: $0) }
+    self.ciphertext = ciphertext
   }
 }

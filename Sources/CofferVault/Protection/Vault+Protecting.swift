@@ -163,18 +163,19 @@ extension FileNode {
     let (old, new) = (cipher.sealer(page: page.index), cipher.rekeyed(upTo: page.index + 1).sealer(page: page.index))
     var moved: [(block: UInt64, new: MapPage.Block)] = []
     do {
-      try vault.files.buffers.withCiphertext(object.blockSize) { stored in
+      try vault.files.buffers.withPlaintext(object.blockSize) { bytes in
+        let content = UnsafeRawBufferPointer(bytes)
         for (position, block) in page.blocks.enumerated() {
           guard let block else { continue }
           let number = first + UInt64(position)
-          guard try object.file.readFully(at: block.slot << object.exponent, into: stored) == stored.count,
-            let opened = try? old.open(UnsafeRawBufferPointer(stored), block: number, seal: block.seal)
+          guard try object.file.readFully(at: block.slot << object.exponent, into: bytes) == bytes.count,
+            (try? old.open(content, block: number, seal: block.seal, into: bytes)) != nil
           else { throw VaultError.damaged(what: "a block of a file's content") }
           let slot = state.withLock { _ in slots.take(upTo: 1).lowerBound }
           let seal: BlockSeal
           do {
-            seal = try opened.withPlaintext { try new.seal($0, block: number, into: stored) }
-            try object.file.writeAll(UnsafeRawBufferPointer(stored), at: slot << object.exponent)
+            seal = try new.seal(content, block: number, into: bytes)
+            try object.file.writeAll(content, at: slot << object.exponent)
           } catch {
             state.withLock { _ in slots.giveBack(slot..<(slot + 1)) }
             throw error

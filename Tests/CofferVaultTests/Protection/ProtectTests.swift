@@ -78,7 +78,9 @@ import Testing
         }
         #expect(found == stored.count)
         #expect(throws: CryptoError.notAuthentic) {
-          try stored.withUnsafeBytes { try cipher.sealer(page: 0).open($0, block: 0, seal: block.seal) }
+          try stored.withUnsafeMutableBytes { bytes in
+            try cipher.sealer(page: 0).open(UnsafeRawBufferPointer(bytes), block: 0, seal: block.seal, into: bytes)
+          }
         }
       }
       try handle.close()
