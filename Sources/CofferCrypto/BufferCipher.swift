@@ -2,7 +2,7 @@ internal import CofferSystem
 internal import Crypto
 internal import Foundation
 
-#if canImport(CCryptoBoringSSL)
+#if canImport(CCryptoBoringSSL) && !canImport(CryptoKit)
   internal import CCryptoBoringSSL
 
   typealias BufferCipher = DirectCipher

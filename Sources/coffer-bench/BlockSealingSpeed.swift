@@ -5,7 +5,7 @@ internal import Foundation
 
 /// Sealing and opening blocks in memory, beside the library's own calls on the same bytes.
 ///
-/// The peer does less: it leaves what it made where it is, while a sealer puts it where it is wanted. `swift-crypto` opens
+/// The peer leaves what it made where it is, while a sealer puts it where it is wanted. `swift-crypto` opens
 /// a box that was made before the clock ran; `swift-crypto from bytes` makes the box from stored bytes first, as every
 /// reader must.
 enum BlockSealingSpeed {

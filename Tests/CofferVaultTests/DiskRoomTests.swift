@@ -274,6 +274,31 @@ import Testing
     try small.vault.close()
   }
 
+  /// Map pages that have not joined are rows of the next commit, for which the ballast must be enough.
+  @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
+  func `a file with many changed map pages can be removed when the disk is suddenly full`() throws {
+    let small = try SmallDisk(mebibytes: 96, seed: 16)
+    small.vault.favourRandomAccess(true)
+    let path = try VaultPath("sparse")
+    func write() throws {
+      let file = try small.vault.createFile(at: path, blockSizeExponent: 12)
+      let number = try small.vault.attributes(at: path).number
+      // Each in a page of its own.
+      for page in 0..<4000 as Range<UInt64> {
+        try file.write(small.generator.bytes(4096), at: page * 64 * 4096)
+        #expect(try #require(small.vault.files.node(number)).dirtyPages <= 256)
+      }
+      try small.disk.fill()
+      // What was written last may not be stored any more.
+      try? file.close()
+    }
+    try write()
+    try small.vault.remove(path)
+    try small.vault.commit()
+    #expect(try small.vault.space().bytesForProcess > 8 << 20)
+    try small.vault.close()
+  }
+
   @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
   func `a file that is cut on a full disk can be stored, and gives room back, also while it is open`() throws {
     let small = try SmallDisk(mebibytes: 16, seed: 10)

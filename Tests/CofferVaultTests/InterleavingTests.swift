@@ -236,21 +236,24 @@ import Testing
     _ = try store.create(one)
   }
 
-  @Test func `files of more map pages than memory keeps are written and read`() throws {
+  /// - Parameter isFavoured: then memory keeps eight times as many.
+  @Test(arguments: [(false, 1500), (true, 5000)])
+  func `files of more map pages than memory keeps are written and read`(isFavoured: Bool, pageCount: UInt64) throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()
+    vault.favourRandomAccess(isFavoured)
     let pageBytes: UInt64 = 64 * 4096
     for round in 1...2 as ClosedRange<UInt8> {
       for name in ["one", "two"] {
         let file = try vault.createFile(at: VaultPath(name), blockSizeExponent: 12)
-        for page in 0..<1500 as Range<UInt64> {
+        for page in 0..<pageCount {
           try file.write([UInt8](repeating: round &+ UInt8(page % 100), count: 4096), at: page * pageBytes)
         }
         try file.close()
       }
       for name in ["one", "two"] {
         let file = try vault.open(VaultPath(name), .reading)
-        for page in 0..<1500 as Range<UInt64> where page.isMultiple(of: 7) {
+        for page in 0..<pageCount where page.isMultiple(of: 7) {
           #expect(try file.read(4096, at: page * pageBytes).first == round &+ UInt8(page % 100))
         }
         try file.close()

@@ -3,7 +3,8 @@ public protocol ContentReader {
   /// How many bytes there are.
   var byteCount: UInt64 { get }
 
-  /// Reads at `offset` into `buffer`; returns how many bytes, 0 only at the end or for an empty buffer.
+  /// Reads at `offset` into `buffer`; returns how many bytes, 0 only at the end or for an empty buffer. Behind them `buffer` may
+  /// change.
   func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 }
 

@@ -112,7 +112,6 @@ extension Container {
     return try ContainerError.catching {
       let attributes = try vault.attributes(at: path)
       guard attributes.kind == .directory else { throw VaultError.notADirectory }
-      vault.favourRandomAccess()
       return ContainerView(self, root: attributes.number, isReadOnly: isReadOnly)
     }
   }

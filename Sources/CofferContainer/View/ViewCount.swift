@@ -2,7 +2,7 @@ internal import CofferVault
 internal import Synchronization
 
 /// How many views a container has. While there is one, the vault keeps more in memory: clients of views list folders and open
-/// files again and again.
+/// files again and again, and read and write wherever they like.
 final class ViewCount: Sendable {
   /// Names that are remembered: as many as a large tree of sources has. With what they stand for, about 400 bytes each.
   private static let listedCount = 65_536
@@ -14,7 +14,10 @@ final class ViewCount: Sendable {
   func didBegin(_ vault: Vault) -> (number: Int, hasOthers: Bool) {
     count.withLock { count in
       count += 1
-      if count == 1 { vault.remember(Self.listedCount) }
+      if count == 1 {
+        vault.remember(Self.listedCount)
+        vault.favourRandomAccess(true)
+      }
       return (began.wrappingAdd(1, ordering: .relaxed).newValue, count > 1)
     }
   }
@@ -25,7 +28,10 @@ final class ViewCount: Sendable {
   func didEnd(_ vault: Vault) {
     count.withLock { count in
       count -= 1
-      if count == 0 { vault.remember(nil) }
+      if count == 0 {
+        vault.remember(nil)
+        vault.favourRandomAccess(false)
+      }
     }
   }
 }

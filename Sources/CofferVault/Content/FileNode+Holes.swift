@@ -40,7 +40,7 @@ extension FileNode {
     }
     let pageCount = MapPage.pageCount(blockCount: object.reference.blockCount(of: byteCount))
     try forEachPage(in: (blockCount / VaultFormat.blocksPerPage)..<pageCount, descending: true) { found in
-      if dirtyPageCount >= vault.files.dirtyPageLimit { try joinWhileWriting() }
+      if dirtyPageCount >= dirtyPageLimit { try joinWhileWriting() }
       let page = try writablePage(found.index)
       let first = page.index * VaultFormat.blocksPerPage
       let from = max(first, blockCount)
@@ -120,7 +120,7 @@ extension FileNode {
   private func release(_ blocks: Range<UInt64>, _ object: ContentObject) throws {
     let pages = (blocks.lowerBound / VaultFormat.blocksPerPage)..<MapPage.pageCount(blockCount: blocks.upperBound)
     try forEachPage(in: pages) { found in
-      if dirtyPageCount >= vault.files.dirtyPageLimit { try joinWhileWriting() }
+      if dirtyPageCount >= dirtyPageLimit { try joinWhileWriting() }
       let page = try writablePage(found.index)
       let first = page.index * VaultFormat.blocksPerPage
       state.withLock { _ in

@@ -8,12 +8,14 @@ extension FileNode {
   static let stagedByteCount = 512 << 10
   /// Plaintext of one file that waits in memory.
   static let dirtyByteLimit = 1 << 20
+  /// What is sealed at once, or the rest of a page where that is more.
+  private static let wholeByteCount = 1 << 20
 
   /// Writes at `offset`, or at the end where there is none; returns where.
   func write(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws -> UInt64 {
     try requireRoom(for: source.count, at: offset)
     // Without the file's lock, which is held for what one call writes, and not for the disk's sake.
-    if dirtyPages >= vault.files.dirtyPageLimit { try join() }
+    if dirtyPages >= dirtyPageLimit { try join() }
     // Also of a part, where it fails.
     defer { tellChange() }
     let start = try writing.withLock { _ -> UInt64 in
@@ -105,14 +107,14 @@ extension FileNode {
     var done = 0
     while done < source.count {
       // One call alone has written so much.
-      if dirtyPageCount >= 2 * vault.files.dirtyPageLimit { try joinWhileWriting() }
+      if dirtyPageCount >= 2 * dirtyPageLimit { try joinWhileWriting() }
       let position = start + UInt64(done)
       let block = position >> object.exponent
       let within = Int(position & UInt64(object.blockSize - 1))
       let rest = UnsafeRawBufferPointer(rebasing: source[done...])
       if within == 0, rest.count >= object.blockSize {
         let inPage = Int(VaultFormat.blocksPerPage - block % VaultFormat.blocksPerPage)
-        let count = min(rest.count >> object.exponent, inPage)
+        let count = min(rest.count >> object.exponent, max(inPage, Self.wholeByteCount >> object.exponent))
         try storeWhole(UnsafeRawBufferPointer(rebasing: rest[..<(count << object.exponent)]), from: block, object)
         done += count << object.exponent
       } else {
@@ -123,30 +125,53 @@ extension FileNode {
     }
   }
 
-  /// Seals consecutive whole blocks of one page into slots.
+  /// Neighbouring blocks of one page that are sealed into neighbouring slots.
+  private struct Piece {
+    let page: CachedPage
+    /// The first of them, counted from the first of all.
+    let start: Int
+    let slots: Range<UInt64>
+  }
+
+  /// Seals consecutive whole blocks into slots, with the help of other threads where they are many.
   private func storeWhole(_ source: UnsafeRawBufferPointer, from first: UInt64, _ object: ContentObject) throws {
-    let page = try writablePage(first / VaultFormat.blocksPerPage, placing: source.count)
     let count = source.count >> object.exponent
+    let inPiece = source.count >= Self.parallelByteCount ? max(1, Self.pieceByteCount >> object.exponent) : count
+    var pieces: [Piece] = []
     var done = 0
-    while done < count {
-      let taken = state.withLock { _ in slots.take(upTo: UInt64(count - done)) }
-      let part = UnsafeRawBufferPointer(
-        rebasing: source[(done << object.exponent)..<((done + taken.count) << object.exponent)])
-      if part.count >= Self.parallelByteCount, taken.count > 1 {
-        let inPiece = max(1, Self.pieceByteCount >> object.exponent)
-        let start = first + UInt64(done)
-        nonisolated(unsafe) let (target, whole) = (page, part)
-        try Workers.each((taken.count + inPiece - 1) / inPiece) { piece in
-          let (lower, upper) = (piece * inPiece, min((piece + 1) * inPiece, taken.count))
-          let slots = (taken.lowerBound + UInt64(lower))..<(taken.lowerBound + UInt64(upper))
-          try self.seal(
-            UnsafeRawBufferPointer(rebasing: whole[(lower << object.exponent)..<(upper << object.exponent)]),
-            from: start + UInt64(lower), in: target, into: slots, object)
-        }
-      } else {
-        try seal(part, from: first + UInt64(done), in: page, into: taken, object)
+    do {
+      while done < count {
+        let block = first + UInt64(done)
+        let inPage = Int(VaultFormat.blocksPerPage - block % VaultFormat.blocksPerPage)
+        let wanted = min(count - done, inPage, inPiece)
+        let page = try writablePage(block / VaultFormat.blocksPerPage, placing: wanted << object.exponent)
+        let taken = state.withLock { _ in slots.take(upTo: UInt64(wanted)) }
+        pieces.append(Piece(page: page, start: done, slots: taken))
+        done += taken.count
       }
-      done += taken.count
+    } catch {
+      state.withLock { _ in for piece in pieces { slots.giveBack(piece.slots) } }
+      throw error
+    }
+    nonisolated(unsafe) let (whole, all) = (source, pieces)
+    @Sendable func seal(_ number: Int) throws {
+      let piece = all[number]
+      let range = (piece.start << object.exponent)..<((piece.start + piece.slots.count) << object.exponent)
+      try self.seal(
+        UnsafeRawBufferPointer(rebasing: whole[range]), from: first + UInt64(piece.start), in: piece.page,
+        into: piece.slots, object)
+    }
+    if source.count >= Self.parallelByteCount {
+      try Workers.each(pieces.count) { try seal($0) }
+    } else {
+      for number in pieces.indices {
+        do {
+          try seal(number)
+        } catch {
+          state.withLock { _ in for piece in pieces[(number + 1)...] { slots.giveBack(piece.slots) } }
+          throw error
+        }
+      }
     }
   }
 
@@ -321,14 +346,20 @@ extension FileNode {
 
   // MARK: Free slots
 
-  /// Pages that are read at most to find a file's unused slots.
-  private static let searchedPageLimit = 4096
+  /// Pages that are read at most to find a file's unused slots: those of a GiB.
+  private static let searchedPageLimit = 1024
+  private static let searchedPageLimitOfSmallBlocks = 4096
 
   /// Finds the slots below the reach that no block lies in, once, before the first block is written; in a file with many
   /// pages, or a damaged one, writing goes on above the reach instead.
   private func searchSlots() {
     hasSearchedSlots = true
     guard let object, slots.hasUnknown, slots.reach <= 1 << 20 else { return }
+    let pageLimit =
+      object.exponent == VaultFormat.blockSizeExponents.lowerBound
+      ? Self.searchedPageLimitOfSmallBlocks : Self.searchedPageLimit
+    // More than as many pages hold.
+    if slots.used > UInt64(pageLimit) * VaultFormat.blocksPerPage { return }
     let pageCount = MapPage.pageCount(blockCount: object.reference.blockCount(of: byteCount))
     var taken: [UInt64] = []
     var count = 0
@@ -336,12 +367,12 @@ extension FileNode {
       try forEachPage(in: 0..<pageCount) { page in
         count += 1
         state.withLock { _ in for block in page.blocks { if let block { taken.append(block.slot) } } }
-        return count <= Self.searchedPageLimit
+        return count <= pageLimit
       }
     } catch {
       return
     }
-    guard count <= Self.searchedPageLimit else { return }
+    guard count <= pageLimit else { return }
     taken.sort()
     var ranges: [Range<UInt64>] = []
     var next: UInt64 = 0

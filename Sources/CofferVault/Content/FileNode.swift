@@ -171,7 +171,7 @@ final class FileNode: Sendable {
   /// Here nobody knows how large the file will be, only how large it is when it first needs blocks.
   func exponentOfObject(sized size: UInt64) -> UInt8 {
     if let forcedExponent { return forcedExponent }
-    return vault.files.favoursRandomAccess
+    return vault.files.favoursRandomAccess.load(ordering: .relaxed)
       ? VaultFormat.blockSizeExponents.lowerBound : VaultFormat.blockSizeExponent(for: size)
   }
 

@@ -54,13 +54,9 @@ final class FileRegistry: Sendable {
 
   /// Plaintext that waits in memory, for all files together.
   private static let bufferedLimit = 2 << 20
-  /// Map pages in memory, about 2.6 KB each, for all files together: 2 MB, or 16 where programs read and write at random.
-  private let pageLimit = Atomic(768)
-  private static let largePageLimit = 6144
-  /// Dirty pages that make a file join by itself, before the next call that writes.
-  var dirtyPageLimit: Int { pageLimit.load(ordering: .relaxed) / 3 }
-  /// Files that get their blocks now get small ones.
-  var favoursRandomAccess: Bool { pageLimit.load(ordering: .relaxed) == Self.largePageLimit }
+  /// Programs read and write files in small pieces, wherever they like.
+  let favoursRandomAccess = Atomic(false)
+  var mapLimits: MapLimits { favoursRandomAccess.load(ordering: .relaxed) ? .large : .small }
 
   var isClosed: Bool { closed.load(ordering: .acquiring) }
   func close() { closed.store(true, ordering: .releasing) }
@@ -317,12 +313,10 @@ final class FileRegistry: Sendable {
 
   func didBuffer(_ difference: Int) { buffered.wrappingAdd(difference, ordering: .relaxed) }
 
-  /// Pages that are loaded before the next look at whether there are too many: a look goes through all of them.
-  private static let pagesBetweenLooks = 32
-
   func didLoadPage(_ page: CachedPage) {
     let count = loadedPages.wrappingAdd(1, ordering: .relaxed).newValue
-    guard count > pageLimit.load(ordering: .relaxed), count.isMultiple(of: Self.pagesBetweenLooks) else { return }
+    let limits = mapLimits
+    guard count > limits.kept, count.isMultiple(of: limits.betweenLooks) else { return }
     // The file with most of them gives up those that nobody asked for lately.
     guard let largest = nodes.max(by: { $0.pageCount < $1.pageCount }) else { return }
     var dropped = largest.dropCleanPages(all: false, but: page)
@@ -340,7 +334,7 @@ final class FileRegistry: Sendable {
     {
       try? largest.writing.withLock { _ in try largest.flushAll() }
     }
-    if loadedPages.load(ordering: .relaxed) > 2 * pageLimit.load(ordering: .relaxed),
+    if loadedPages.load(ordering: .relaxed) > mapLimits.most,
       let largest = nodes.max(by: { $0.dirtyPages < $1.dirtyPages }), largest.dirtyPages > 0
     {
       try? largest.join()
@@ -351,14 +345,27 @@ final class FileRegistry: Sendable {
   private var nodes: [FileNode] { state.withLock { $0.entries.values.map(\.node) } }
 }
 
-extension FileRegistry {
-  func favourRandomAccess() { pageLimit.store(Self.largePageLimit, ordering: .relaxed) }
+/// Map pages in memory, about 2.6 KB each, for all files together.
+struct MapLimits {
+  /// Where there are more, clean ones are given up.
+  let kept: Int
+  /// Where there are more, changed ones join first.
+  let most: Int
+  /// Changed ones of one file, before it joins by itself.
+  let changed: Int
+  /// Pages that are loaded before the next look at whether there are too many: a look goes through all of them.
+  let betweenLooks: Int
+
+  /// 2 MB, and 4 while much is changed.
+  static let small = MapLimits(kept: 768, most: 1536, changed: 256, betweenLooks: 32)
+  /// 16 MB, and 21.
+  static let large = MapLimits(kept: 6144, most: 8192, changed: 2048, betweenLooks: 256)
 }
 
 extension Vault {
-  /// From now on programs read and write files in small pieces, wherever they like: files' maps may take 16 MB of memory, where
+  /// Whether programs read and write files in small pieces, wherever they like: then files' maps may take 16 MB of memory, where
   /// they have 2, and files that outgrow their records get blocks of 4 KiB.
-  public func favourRandomAccess() { files.favourRandomAccess() }
+  public func favourRandomAccess(_ isFavoured: Bool) { files.favoursRandomAccess.store(isFavoured, ordering: .relaxed) }
 }
 
 /// What the registry asks of memory.

@@ -40,7 +40,8 @@ public final class FileSnapshot: Sendable {
     vault.files.release(node, in: vault)
   }
 
-  /// Reads at `offset` until `buffer` is full or the content ends; returns how many bytes.
+  /// Reads at `offset` until `buffer` is full or the content ends; returns how many bytes. Behind them `buffer` may change, up
+  /// to the end of the last block.
   ///
   /// Throws `damaged` when the stored blocks are not those that were written; the buffer then holds none of them.
   public func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(VaultError) -> Int {

@@ -44,7 +44,8 @@ public final class OpenFile: Sendable {
 
   // MARK: Content
 
-  /// Reads at `offset` until `buffer` is full or the content ends; returns how many bytes.
+  /// Reads at `offset` until `buffer` is full or the content ends; returns how many bytes. Behind them `buffer` may change, up
+  /// to the end of the last block.
   ///
   /// Throws `damaged` when stored blocks are not those that were written; the buffer then holds zeros, and other blocks
   /// can still be read.
