@@ -242,22 +242,39 @@ import Testing
     let fixture = try VaultFixture()
     let vault = try fixture.create()
     vault.favourRandomAccess(isFavoured)
+    let limits = vault.files.mapLimits
+    var loaded: Int { vault.files.loadedPages.load(ordering: .relaxed) }
     let pageBytes: UInt64 = 64 * 4096
+    func content(_ page: UInt64, _ round: UInt8) -> UInt8 { round &+ UInt8(page % 100) }
+    let paths = try ["one", "two"].map { try VaultPath($0) }
     for round in 1...2 as ClosedRange<UInt8> {
-      for name in ["one", "two"] {
-        let file = try vault.createFile(at: VaultPath(name), blockSizeExponent: 12)
-        for page in 0..<pageCount {
-          try file.write([UInt8](repeating: round &+ UInt8(page % 100), count: 4096), at: page * pageBytes)
+      let files = try paths.map { try vault.createFile(at: $0, blockSizeExponent: 12) }
+      for page in 0..<pageCount {
+        for file in files {
+          try file.write([UInt8](repeating: content(page, round), count: 4096), at: page * pageBytes)
         }
-        try file.close()
+        #expect(loaded <= limits.most + 2)
       }
-      for name in ["one", "two"] {
-        let file = try vault.open(VaultPath(name), .reading)
-        for page in 0..<pageCount where page.isMultiple(of: 7) {
-          #expect(try file.read(4096, at: page * pageBytes).first == round &+ UInt8(page % 100))
-        }
-        try file.close()
+      for page in 0..<pageCount where page.isMultiple(of: 7) {
+        for file in files { #expect(try file.read(4096, at: page * pageBytes).first == content(page, round)) }
       }
+      for file in files { try file.sync() }
+      for page in 0..<pageCount {
+        for file in files { #expect(try file.read(1, at: page * pageBytes).first == content(page, round)) }
+      }
+      // Nothing is dirty any more, and a look at them comes only now and then.
+      #expect(loaded <= limits.kept + limits.betweenLooks)
+      vault.favourRandomAccess(false)
+      #expect(loaded <= MapLimits.small.kept)
+      // One that is written then is not joined for the sake of what another has in memory.
+      let joins = vault.files.committedGeneration
+      for page in 0..<100 as Range<UInt64> {
+        try files[0].write([UInt8](repeating: content(page, round), count: 4096), at: page * pageBytes)
+      }
+      #expect(vault.files.committedGeneration == joins)
+      vault.favourRandomAccess(isFavoured)
+      for file in files { try file.close() }
     }
+    #expect(loaded == 0)
   }
 }

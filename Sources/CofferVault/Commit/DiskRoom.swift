@@ -49,9 +49,6 @@ final class DiskRoom: Sendable {
   /// Operations that one commit shall hold at most, from 16 up: the fewer, the less room it needs that somebody else may take.
   var operationLimit: Int { isShort ? 16 : Int(clamping: max(16, freeBytes.load(ordering: .relaxed) >> 21)) }
 
-  /// Map pages that one join shall bring at most, from 256 up, for the same reason.
-  var mapPageLimit: Int { isShort ? 256 : Int(clamping: max(256, freeBytes.load(ordering: .relaxed) >> 22)) }
-
   /// Nobody fills so much in the time between two commits.
   var isAmple: Bool { freeBytes.load(ordering: .relaxed) >= 8 << 30 }
 

@@ -5,9 +5,9 @@ internal import Synchronization
 
 /// The block map: its pages in memory, and the search for those that have blocks.
 extension FileNode {
-  /// Dirty pages that make the file join by itself, before the next call that writes. A join is one operation, whose rows a
-  /// commit must find room for.
-  var dirtyPageLimit: Int { min(vault.files.mapLimits.changed, vault.room.mapPageLimit) }
+  /// Dirty pages that make the file join by itself, before the next call that writes. A join is one operation: where room is not
+  /// ample, its rows shall be few enough for the ballast.
+  var dirtyPageLimit: Int { (vault.room.isAmple ? vault.files.mapLimits : .small).changed }
 
   /// The page in memory, read from the index where it is not there yet. Without `state`.
   func loadPage(_ index: UInt64) throws -> CachedPage {

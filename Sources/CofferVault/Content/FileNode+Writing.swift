@@ -133,26 +133,11 @@ extension FileNode {
     let slots: Range<UInt64>
   }
 
-  /// Seals consecutive whole blocks into slots, with the help of other threads where they are many.
+  /// Seals consecutive whole blocks into slots, with the help of other threads where they are many. Where it fails, the content
+  /// has grown by what was sealed before the first that failed.
   private func storeWhole(_ source: UnsafeRawBufferPointer, from first: UInt64, _ object: ContentObject) throws {
     let count = source.count >> object.exponent
-    let inPiece = source.count >= Self.parallelByteCount ? max(1, Self.pieceByteCount >> object.exponent) : count
-    var pieces: [Piece] = []
-    var done = 0
-    do {
-      while done < count {
-        let block = first + UInt64(done)
-        let inPage = Int(VaultFormat.blocksPerPage - block % VaultFormat.blocksPerPage)
-        let wanted = min(count - done, inPage, inPiece)
-        let page = try writablePage(block / VaultFormat.blocksPerPage, placing: wanted << object.exponent)
-        let taken = state.withLock { _ in slots.take(upTo: UInt64(wanted)) }
-        pieces.append(Piece(page: page, start: done, slots: taken))
-        done += taken.count
-      }
-    } catch {
-      state.withLock { _ in for piece in pieces { slots.giveBack(piece.slots) } }
-      throw error
-    }
+    let pieces = try pieces(of: count, from: first, object)
     nonisolated(unsafe) let (whole, all) = (source, pieces)
     @Sendable func seal(_ number: Int) throws {
       let piece = all[number]
@@ -161,16 +146,67 @@ extension FileNode {
         UnsafeRawBufferPointer(rebasing: whole[range]), from: first + UInt64(piece.start), in: piece.page,
         into: piece.slots, object)
     }
-    if source.count >= Self.parallelByteCount {
-      try Workers.each(pieces.count) { try seal($0) }
-    } else {
-      for number in pieces.indices {
-        do {
-          try seal(number)
-        } catch {
-          state.withLock { _ in for piece in pieces[(number + 1)...] { slots.giveBack(piece.slots) } }
-          throw error
+    do {
+      if source.count >= Self.parallelByteCount {
+        try Workers.each(pieces.count) { try seal($0) }
+      } else {
+        for number in pieces.indices {
+          do {
+            try seal(number)
+          } catch {
+            state.withLock { _ in for piece in pieces[(number + 1)...] { slots.giveBack(piece.slots) } }
+            throw error
+          }
         }
+      }
+    } catch {
+      state.withLock { _ in keepBeginning(of: pieces, from: first, object) }
+      throw error
+    }
+    state.withLock { _ in byteCount = max(byteCount, (first + UInt64(count)) << object.exponent) }
+  }
+
+  /// Slots for `count` blocks, and the pages that will name them.
+  private func pieces(of count: Int, from first: UInt64, _ object: ContentObject) throws -> [Piece] {
+    let isParallel = count << object.exponent >= Self.parallelByteCount
+    let inPiece = isParallel ? max(1, Self.pieceByteCount >> object.exponent) : count
+    var pieces: [Piece] = []
+    var done = 0
+    do {
+      while done < count {
+        let block = first + UInt64(done)
+        let inPage = Int(VaultFormat.blocksPerPage - block % VaultFormat.blocksPerPage)
+        let page = try writablePage(block / VaultFormat.blocksPerPage)
+        let taken = state.withLock { _ in slots.take(upTo: UInt64(min(count - done, inPage, inPiece))) }
+        placedByteCount += UInt64(taken.count) << object.exponent
+        pieces.append(Piece(page: page, start: done, slots: taken))
+        done += taken.count
+      }
+    } catch {
+      state.withLock { _ in for piece in pieces { slots.giveBack(piece.slots) } }
+      throw error
+    }
+    return pieces
+  }
+
+  /// Some pieces were not sealed, or not to their ends. Under `state`.
+  private func keepBeginning(of pieces: [Piece], from first: UInt64, _ object: ContentObject) {
+    func isSealed(_ piece: Piece, _ offset: Int) -> Bool {
+      let block = first + UInt64(piece.start + offset)
+      return piece.page.blocks[Int(block % VaultFormat.blocksPerPage)]?.slot == piece.slots.lowerBound + UInt64(offset)
+    }
+    var sealed = 0
+    for piece in pieces {
+      let count = (0..<piece.slots.count).first { !isSealed(piece, $0) } ?? piece.slots.count
+      sealed += count
+      if count < piece.slots.count { break }
+    }
+    byteCount = max(byteCount, (first + UInt64(sealed)) << object.exponent)
+    // Behind the end there are no blocks.
+    for piece in pieces {
+      for offset in 0..<piece.slots.count where isSealed(piece, offset) {
+        let block = first + UInt64(piece.start + offset)
+        if block << object.exponent >= byteCount { replace(block, in: piece.page, with: nil) }
       }
     }
   }
@@ -198,7 +234,6 @@ extension FileNode {
             replace(block, in: page, with: MapPage.Block(slot: slot + UInt64(position), seal: seal))
             if !dirtyBlocks.isEmpty { dropDirty(block, object) }
           }
-          byteCount = max(byteCount, (first + UInt64(done + seals.count)) << object.exponent)
         }
         done += seals.count
       }
@@ -346,23 +381,20 @@ extension FileNode {
 
   // MARK: Free slots
 
-  /// Pages that are read at most to find a file's unused slots: those of a GiB.
-  private static let searchedPageLimit = 1024
-  private static let searchedPageLimitOfSmallBlocks = 4096
+  /// Bytes whose pages are read at most to find a file's unused slots.
+  private static let searchedByteCount: UInt64 = 1 << 30
 
   /// Finds the slots below the reach that no block lies in, once, before the first block is written; in a file with many
   /// pages, or a damaged one, writing goes on above the reach instead.
   private func searchSlots() {
     hasSearchedSlots = true
     guard let object, slots.hasUnknown, slots.reach <= 1 << 20 else { return }
-    let pageLimit =
-      object.exponent == VaultFormat.blockSizeExponents.lowerBound
-      ? Self.searchedPageLimitOfSmallBlocks : Self.searchedPageLimit
+    let pageLimit = (Self.searchedByteCount >> object.exponent) / VaultFormat.blocksPerPage
     // More than as many pages hold.
-    if slots.used > UInt64(pageLimit) * VaultFormat.blocksPerPage { return }
+    if slots.used > pageLimit * VaultFormat.blocksPerPage { return }
     let pageCount = MapPage.pageCount(blockCount: object.reference.blockCount(of: byteCount))
     var taken: [UInt64] = []
-    var count = 0
+    var count: UInt64 = 0
     do {
       try forEachPage(in: 0..<pageCount) { page in
         count += 1

@@ -9,7 +9,7 @@ final class FileRegistry: Sendable {
   let buffers = BufferPool()
   private let state = Mutex(State())
   private let buffered = Atomic(0)
-  private let loadedPages = Atomic(0)
+  let loadedPages = Atomic(0)
   private let closed = Atomic(false)
   private let committed = Atomic<UInt64>(0)
 
@@ -334,12 +334,21 @@ final class FileRegistry: Sendable {
     {
       try? largest.writing.withLock { _ in try largest.flushAll() }
     }
+    if loadedPages.load(ordering: .relaxed) > mapLimits.most { dropCleanPages() }
     if loadedPages.load(ordering: .relaxed) > mapLimits.most,
       let largest = nodes.max(by: { $0.dirtyPages < $1.dirtyPages }), largest.dirtyPages > 0
     {
       try? largest.join()
       didDropPages(largest.dropCleanPages(all: true))
     }
+  }
+
+  /// Gives up all pages that need not stay.
+  private func dropCleanPages() { for node in nodes { didDropPages(node.dropCleanPages(all: true)) } }
+
+  func favourRandomAccess(_ isFavoured: Bool) {
+    favoursRandomAccess.store(isFavoured, ordering: .relaxed)
+    if loadedPages.load(ordering: .relaxed) > mapLimits.kept { dropCleanPages() }
   }
 
   private var nodes: [FileNode] { state.withLock { $0.entries.values.map(\.node) } }
@@ -364,8 +373,8 @@ struct MapLimits {
 
 extension Vault {
   /// Whether programs read and write files in small pieces, wherever they like: then files' maps may take 16 MB of memory, where
-  /// they have 2, and files that outgrow their records get blocks of 4 KiB.
-  public func favourRandomAccess(_ isFavoured: Bool) { files.favoursRandomAccess.store(isFavoured, ordering: .relaxed) }
+  /// they have 2, and files that outgrow their records get blocks of 4 KiB. See ``MapLimits``.
+  public func favourRandomAccess(_ isFavoured: Bool) { files.favourRandomAccess(isFavoured) }
 }
 
 /// What the registry asks of memory.

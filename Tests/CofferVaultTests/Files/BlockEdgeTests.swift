@@ -1,6 +1,8 @@
 import CofferFiles
 import CofferSystem
 import CofferTestSupport
+import Foundation
+import Synchronization
 import Testing
 
 @testable import CofferVault
@@ -74,33 +76,72 @@ import Testing
       try file.write(bytes, at: start)
       #expect(try file.read(bytes.count, at: start) == bytes)
       try file.sync()
-      #expect(try file.read(bytes.count, at: start) == bytes)
+      // With room behind the end, and from the middle of a block.
+      #expect(try file.read(bytes.count + 8192, at: start) == bytes)
+      let snapshot = try file.snapshot()
+      #expect(try snapshot.read(bytes.count, at: start + 777) == Array(bytes[777...]))
     }
     try file.close()
     #expect(try vault.verify(isDeep: true).isClean)
     try vault.close()
   }
 
-  /// What fails leaves no slot that nobody knows: the file can be written again, and takes no more room than its content.
-  @Test(arguments: [1, 3, 7]) func `much at once that fails half-way can be written again`(_ call: Int) throws {
-    let log = CallLog()
-    let vault = try fixture.create(files: FileSystem(faults: log))
-    var generator = SeededGenerator(seed: UInt64(call))
-    let bytes = generator.bytes(1 << 20)
-    let file = try vault.createFile(at: path, blockSizeExponent: 12)
-    try file.write(bytes, at: 0)
-    try file.sync()
-    log.fail(.write, times: call)
-    #expect(throws: VaultError.self) { try file.write([UInt8](bytes.reversed()), at: 0) }
-    log.fail(.write, times: 0)
-    for _ in 0..<3 {
-      try file.write(bytes, at: 0)
-      try file.sync()
+  /// Lets a write of those that follow fail.
+  private final class OneFailure: FaultPlan {
+    private let left = Atomic(0)
+    func fail(_ number: Int) { left.store(number, ordering: .relaxed) }
+
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      guard call == .write, left.load(ordering: .relaxed) > 0 else { return }
+      if left.subtract(1, ordering: .relaxed).newValue == 0 { throw SystemError(code: EIO, call: call.rawValue) }
     }
-    #expect(try file.read(bytes.count, at: 0) == bytes)
-    try file.close()
+  }
+
+  /// - Parameter count: bytes that one thread seals, and several.
+  @Test(arguments: [400 << 10, 1 << 20], 1...8)
+  func `of what fails half-way the beginning is there, and no slot is lost`(count: Int, number: Int) throws {
+    let plan = OneFailure()
+    let vault = try fixture.create(files: FileSystem(faults: plan))
+    var generator = SeededGenerator(seed: UInt64(number))
+    let old = generator.bytes(count + 100)
+    let new = generator.bytes(count)
+    let file = try vault.createFile(at: path, blockSizeExponent: 12)
+    try file.write(old, at: 0)
+    try file.sync()
+    let end = UInt64((old.count + 4095) & ~4095)
+    try file.truncate(to: end)
+    let node = try #require(vault.files.node(vault.attributes(at: path).number))
+    plan.fail(number)
+    let outcome = Result { try file.write(new, at: end) }
+    plan.fail(0)
+    let grown = Int(try file.attributes.byteCount - end)
+    #expect(try file.read(count + 1, at: end) == Array(new[..<grown]))
+    #expect(grown.isMultiple(of: 4096))
+    switch outcome {
+    case .success: #expect(grown == count)
+    case .failure: #expect(grown < count && (grown > 0 || number == 1 || count >= FileNode.parallelByteCount))
+    }
+    // A write before some of what the file has fails as a whole or in part: each block is the old one or the new.
+    plan.fail(number)
+    _ = try? file.write(new, at: 0)
+    plan.fail(0)
+    let mixed = try file.read(count, at: 0)
+    for start in stride(from: 0, to: count, by: 4096) {
+      let block = Array(mixed[start..<(start + 4096)])
+      #expect(block == Array(new[start..<(start + 4096)]) || block == Array(old[start..<(start + 4096)]))
+    }
+    try file.truncate(to: end)
+    try file.write(old, at: 0)
+    try file.sync()
+    try file.write(old, at: 0)
+    try file.sync()
+    #expect(try file.read(old.count, at: 0) == old)
     try vault.commit()
-    #expect(try fixture.objectSpace() <= UInt64(bytes.count) + (64 << 10))
+    // All slots that were taken meanwhile are used or free.
+    var slots = node.state.withLock { _ in node.slots }
+    let free = slots.takeAllFree().reduce(0) { $0 + UInt64($1.count) }
+    #expect(slots.used + free == slots.reach)
+    try file.close()
     #expect(try vault.verify(isDeep: true).isClean)
     try vault.close()
   }
