@@ -104,7 +104,7 @@ public struct BlockSealer: Sendable {
   ) throws(CryptoError) -> [BlockSeal] {
     do {
       return try withUnsafeTemporaryAllocation(byteCount: count * BlockSeal.byteCount, alignment: 8) { seals in
-        // One call of the system draws all nonces: it costs half as much as sealing a small block.
+        // One call of the system draws all nonces.
         let nonces = UnsafeMutableRawBufferPointer(rebasing: seals[..<(count * Sealing.nonceByteCount)])
         let tags = UnsafeMutableRawBufferPointer(rebasing: seals[nonces.count...])
         Randomness.fill(nonces)

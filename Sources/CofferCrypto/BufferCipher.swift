@@ -10,8 +10,7 @@ internal import Foundation
   /// AES-256-GCM (NIST SP 800-38D) under one key, from buffer to buffer, by the functions on which swift-crypto itself stands.
   ///
   /// swift-crypto's own `AES.GCM` takes and gives values: of each block it makes two copies, in memory that it allocates and
-  /// that is overwritten when it goes, and the key's schedule anew. For blocks of a few KiB that costs twice what the cipher
-  /// does.
+  /// that is overwritten when it goes, and the key's schedule anew.
   struct DirectCipher: ~Copyable {
     private let context: UnsafePointer<EVP_AEAD_CTX>
 
