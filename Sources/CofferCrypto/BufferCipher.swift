@@ -2,21 +2,46 @@ internal import CofferSystem
 internal import Crypto
 internal import Foundation
 
+/// AES-256-GCM (NIST SP 800-38D) under one key, from buffer to buffer.
+///
+/// There are two ways to it: ``DirectCipher`` where the library's functions can be called, and ``CopyingCipher`` elsewhere.
+protocol AuthenticatedCipher: ~Copyable {
+  /// Lends the cipher to `body`, which does nothing else, for the stack that it used is overwritten behind it.
+  static func with<Result>(_ key: SecretKey, _ body: (borrowing Self) throws -> Result) throws -> Result
+
+  /// Seals `plaintext` into `ciphertext`, which has the same count and may be the same memory.
+  ///
+  /// - Parameters:
+  ///   - nonce: 12 bytes that were never used with the key.
+  ///   - tag: room for 16 bytes.
+  func seal(
+    _ plaintext: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer,
+    authenticating authenticated: UnsafeRawBufferPointer,
+    into ciphertext: UnsafeMutableRawBufferPointer, tag: UnsafeMutableRawBufferPointer
+  ) throws
+
+  /// Opens `ciphertext` into `plaintext`, which has the same count and may be the same memory. Throws
+  /// `CryptoError.notAuthentic`, and leaves zeros, where it is not what was sealed.
+  func open(
+    _ ciphertext: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer,
+    authenticating authenticated: UnsafeRawBufferPointer, into plaintext: UnsafeMutableRawBufferPointer
+  ) throws
+}
+
 #if canImport(CCryptoBoringSSL) && !canImport(CryptoKit)
   internal import CCryptoBoringSSL
 
   typealias BufferCipher = DirectCipher
 
-  /// AES-256-GCM (NIST SP 800-38D) under one key, from buffer to buffer, by the functions on which swift-crypto itself stands.
+  /// The cipher by the functions on which swift-crypto itself stands.
   ///
   /// swift-crypto's own `AES.GCM` takes and gives values: of each block it makes two copies, in memory that it allocates and
   /// that is overwritten when it goes, and the key's schedule anew.
-  struct DirectCipher: ~Copyable {
+  struct DirectCipher: AuthenticatedCipher, ~Copyable {
     private let context: UnsafePointer<EVP_AEAD_CTX>
 
     private init(_ context: UnsafePointer<EVP_AEAD_CTX>) { self.context = context }
 
-    /// Lends the cipher to `body`, which does nothing else, for the stack that it used is overwritten behind it.
     static func with<Result>(_ key: SecretKey, _ body: (borrowing DirectCipher) throws -> Result) throws -> Result {
       try clearingStack {
         try withUnsafeTemporaryAllocation(of: EVP_AEAD_CTX.self, capacity: 1) { memory in
@@ -37,11 +62,6 @@ internal import Foundation
       }
     }
 
-    /// Seals `plaintext` into `ciphertext`, which has the same count and may be the same memory.
-    ///
-    /// - Parameters:
-    ///   - nonce: 12 bytes that were never used with the key.
-    ///   - tag: room for 16 bytes.
     func seal(
       _ plaintext: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer,
       authenticating authenticated: UnsafeRawBufferPointer,
@@ -56,8 +76,6 @@ internal import Foundation
       guard isDone == 1, tagByteCount == Sealing.tagByteCount else { throw CryptoError.invalid("plaintext") }
     }
 
-    /// Opens `ciphertext` into `plaintext`, which has the same count and may be the same memory. Throws
-    /// `CryptoError.notAuthentic`, and leaves zeros, where it is not what was sealed.
     func open(
       _ ciphertext: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer, tag: UnsafeRawBufferPointer,
       authenticating authenticated: UnsafeRawBufferPointer, into plaintext: UnsafeMutableRawBufferPointer
@@ -84,8 +102,8 @@ internal import Foundation
   typealias BufferCipher = CopyingCipher
 #endif
 
-/// What ``BufferCipher`` does, by swift-crypto's `AES.GCM`, which is CryptoKit's where there is that.
-struct CopyingCipher: ~Copyable {
+/// The cipher by swift-crypto's `AES.GCM`, which is CryptoKit's where there is that.
+struct CopyingCipher: AuthenticatedCipher, ~Copyable {
   private let key: SecretKey
 
   private init(_ key: SecretKey) { self.key = key }

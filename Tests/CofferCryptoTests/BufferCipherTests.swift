@@ -16,97 +16,63 @@ import Testing
 
   @Test(arguments: [0, 1, 15, 16, 17, 4096, 70_000]) func `what one seals the other opens`(count: Int) throws {
     let plaintext = Randomness.bytes(count)
-    let direct = try sealDirectly(plaintext)
-    let copied = try sealByCopying(plaintext)
-    #expect(direct.ciphertext == copied.ciphertext)
-    #expect(direct.tag == copied.tag)
-    #expect(try openDirectly(copied, context) == plaintext)
-    #expect(try openByCopying(direct, context) == plaintext)
+    let usual = try seal(plaintext, by: BufferCipher.self)
+    let copied = try seal(plaintext, by: CopyingCipher.self)
+    #expect(usual.ciphertext == copied.ciphertext)
+    #expect(usual.tag == copied.tag)
+    #expect(try open(copied, context, by: BufferCipher.self) == plaintext)
+    #expect(try open(usual, context, by: CopyingCipher.self) == plaintext)
   }
 
   @Test(arguments: [0, 1, 4096]) func `both refuse what is not authentic, and leave zeros`(count: Int) throws {
-    let sealed = try sealDirectly([UInt8](repeating: 0x5a, count: count))
+    let sealed = try seal([UInt8](repeating: 0x5a, count: count), by: BufferCipher.self)
     var altered = sealed
     altered.tag[3] ^= 1
+    let zeros = Refused(left: [UInt8](repeating: 0, count: count))
     for (sealed, context) in [(altered, context), (sealed, context.reversed())] {
-      #expect(throws: Refused(left: [UInt8](repeating: 0, count: count))) { try openDirectly(sealed, context) }
-      #expect(throws: Refused(left: [UInt8](repeating: 0, count: count))) { try openByCopying(sealed, context) }
+      #expect(throws: zeros) { try open(sealed, context, by: BufferCipher.self) }
+      #expect(throws: zeros) { try open(sealed, context, by: CopyingCipher.self) }
     }
   }
 
   /// With what was left in the buffer.
   private struct Refused: Error, Equatable { let left: [UInt8] }
 
-  private func sealDirectly(_ plaintext: [UInt8]) throws -> Sealed {
+  private func seal<Cipher: AuthenticatedCipher & ~Copyable>(
+    _ plaintext: [UInt8], by cipher: Cipher.Type
+  ) throws -> Sealed {
     var sealed = Sealed(ciphertext: plaintext)
-    try with(plaintext, &sealed) { plaintext, nonce, context, ciphertext, tag in
-      try BufferCipher.with(key) {
-        try $0.seal(plaintext, nonce: nonce, authenticating: context, into: ciphertext, tag: tag)
-      }
-    }
-    return sealed
-  }
-
-  private func sealByCopying(_ plaintext: [UInt8]) throws -> Sealed {
-    var sealed = Sealed(ciphertext: plaintext)
-    try with(plaintext, &sealed) { plaintext, nonce, context, ciphertext, tag in
-      try CopyingCipher.with(key) {
-        try $0.seal(plaintext, nonce: nonce, authenticating: context, into: ciphertext, tag: tag)
-      }
-    }
-    return sealed
-  }
-
-  private func with(
-    _ plaintext: [UInt8], _ sealed: inout Sealed,
-    _ body: (
-      UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer,
-      UnsafeMutableRawBufferPointer
-    ) throws -> Void
-  ) throws {
     try plaintext.withUnsafeBytes { plaintext in
       try nonce.withUnsafeBytes { nonce in
         try context.withUnsafeBytes { context in
           try sealed.ciphertext.withUnsafeMutableBytes { ciphertext in
-            try sealed.tag.withUnsafeMutableBytes { try body(plaintext, nonce, context, ciphertext, $0) }
+            try sealed.tag.withUnsafeMutableBytes { tag in
+              try cipher.with(key) {
+                try $0.seal(plaintext, nonce: nonce, authenticating: context, into: ciphertext, tag: tag)
+              }
+            }
           }
         }
       }
     }
+    return sealed
   }
 
-  private func openDirectly(_ sealed: Sealed, _ context: [UInt8]) throws -> [UInt8] {
-    try opened(sealed) { ciphertext, nonce, tag, plaintext in
-      try context.withUnsafeBytes { context in
-        try BufferCipher.with(key) {
-          try $0.open(ciphertext, nonce: nonce, tag: tag, authenticating: context, into: plaintext)
-        }
-      }
-    }
-  }
-
-  private func openByCopying(_ sealed: Sealed, _ context: [UInt8]) throws -> [UInt8] {
-    try opened(sealed) { ciphertext, nonce, tag, plaintext in
-      try context.withUnsafeBytes { context in
-        try CopyingCipher.with(key) {
-          try $0.open(ciphertext, nonce: nonce, tag: tag, authenticating: context, into: plaintext)
-        }
-      }
-    }
-  }
-
-  private func opened(
-    _ sealed: Sealed,
-    _ body: (
-      UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer
-    ) throws -> Void
+  private func open<Cipher: AuthenticatedCipher & ~Copyable>(
+    _ sealed: Sealed, _ context: [UInt8], by cipher: Cipher.Type
   ) throws -> [UInt8] {
     var plaintext = [UInt8](repeating: 0xee, count: sealed.ciphertext.count)
     do {
       try sealed.ciphertext.withUnsafeBytes { ciphertext in
         try nonce.withUnsafeBytes { nonce in
           try sealed.tag.withUnsafeBytes { tag in
-            try plaintext.withUnsafeMutableBytes { try body(ciphertext, nonce, tag, $0) }
+            try context.withUnsafeBytes { context in
+              try plaintext.withUnsafeMutableBytes { plaintext in
+                try cipher.with(key) {
+                  try $0.open(ciphertext, nonce: nonce, tag: tag, authenticating: context, into: plaintext)
+                }
+              }
+            }
           }
         }
       }

@@ -65,8 +65,33 @@ import Testing
     try vault.close()
   }
 
+  /// - Parameter room: bytes that the reader has: the last block's content fits, or the whole block, and more.
+  @Test(arguments: [12, 14] as [UInt8], [100, 101, 4096, 16_384, 70_000])
+  func `of a damaged block nothing is left with the reader`(exponent: UInt8, room: Int) throws {
+    let block = 1 << Int(exponent)
+    var vault = try fixture.create()
+    var file = try vault.createFile(at: path, blockSizeExponent: exponent)
+    try file.write([UInt8](repeating: 7, count: 3 * block + 100), at: 0)
+    try file.close()
+    try vault.close()
+    let url = try #require(TamperTests.objects(fixture.vaultPath).first)
+    let count = try Data(contentsOf: url).count
+    try Data(count: count).write(to: url)
+    vault = try fixture.open()
+    file = try vault.open(path, .reading)
+    for offset in [0, 1, 3 * block, 3 * block + 1] {
+      var buffer = [UInt8](repeating: 0xee, count: room)
+      let outcome = buffer.withUnsafeMutableBytes { raw in Result { try file.read(at: UInt64(offset), into: raw) } }
+      #expect(throws: VaultError.self) { try outcome.get() }
+      // Neither content nor what a wrong key stream makes of it.
+      #expect(buffer.allSatisfy { $0 == 0 || $0 == 0xee }, "\(offset)")
+    }
+    try file.close()
+    try vault.close()
+  }
+
   /// Large enough for several threads, of which each takes its own pieces, across pages of the map.
-  @Test(arguments: [12, 13, 14] as [UInt8])
+  @Test(arguments: [12, 13, 14, 20] as [UInt8])
   func `much at once is written and read by several threads`(exponent: UInt8) throws {
     var generator = SeededGenerator(seed: UInt64(exponent))
     let bytes = generator.bytes((3 << 20) + 5000)
