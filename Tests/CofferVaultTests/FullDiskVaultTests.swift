@@ -127,10 +127,7 @@ struct FullDiskVaultTests {
     let small = try SmallDisk(mebibytes: 16, seed: 10)
     let path = try VaultPath("file")
     let bytes = small.generator.bytes(8 << 20)
-    try small.vault.importFile(small.fixture.source(bytes), to: path)
-    try small.vault.commit()
-    try small.disk.fill()
-    let file = try small.vault.createFile(at: path)
+    let file = try small.openOnFullDisk(path, bytes)
     // In the middle of a block.
     for count in [5_000_001, 1_000_001, 300_001] {
       try file.truncate(to: UInt64(count))
@@ -254,10 +251,7 @@ struct FullDiskVaultTests {
     let small = try SmallDisk(mebibytes: 32, seed: 13)
     let path = try VaultPath("file")
     var bytes = small.generator.bytes(16 << 20)
-    try small.vault.importFile(small.fixture.source(bytes), to: path)
-    try small.vault.commit()
-    try small.disk.fill()
-    let file = try small.vault.createFile(at: path)
+    let file = try small.openOnFullDisk(path, bytes)
     for start in stride(from: 0, to: bytes.count, by: 1 << 20) {
       let hole = (start + 65_536)..<(start + 983_040)
       try file.punchHole(UInt64(hole.lowerBound)..<UInt64(hole.upperBound))

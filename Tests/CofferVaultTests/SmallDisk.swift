@@ -39,6 +39,14 @@ final class SmallDisk {
     }
   }
 
+  /// A file that was stored before the disk was filled.
+  func openOnFullDisk(_ path: VaultPath, _ bytes: [UInt8]) throws -> OpenFile {
+    try vault.importFile(fixture.source(bytes), to: path)
+    try vault.commit()
+    try disk.fill()
+    return try vault.createFile(at: path)
+  }
+
   func step() throws {
     let name = "\(number(below: 80))"
     let path = try VaultPath(name)

@@ -82,7 +82,10 @@ import Testing
     for offset in [0, 1, 3 * block, 3 * block + 1] {
       var buffer = [UInt8](repeating: 0xee, count: room)
       let outcome = buffer.withUnsafeMutableBytes { raw in Result { try file.read(at: UInt64(offset), into: raw) } }
-      #expect(throws: VaultError.self) { try outcome.get() }
+      guard case .failure(VaultError.damaged) = outcome else {
+        Issue.record("\(offset): \(outcome)")
+        continue
+      }
       // Neither content nor what a wrong key stream makes of it.
       #expect(buffer.allSatisfy { $0 == 0 || $0 == 0xee }, "\(offset)")
     }
