@@ -22,7 +22,7 @@ final class IndexTables {
   private let logPages = Atomic(0)
   let hasher: RowHasher
   let sealer: RecordSealer
-  private var journal: CommitJournal?
+  private(set) var journal: CommitJournal?
   /// What the journal has and SQLite has not.
   private var journaled = JournaledRows()
   /// As it was read or written last.
