@@ -19,7 +19,10 @@ final class ChangeQueue: @unchecked Sendable {
 
   private let condition = NSCondition()
   // Under `condition`.
+  /// Each once, however often it was added: the kernel hears of it after the last time. So a kernel that takes none, because a
+  /// program holds a lock, makes the queue no longer than what there is to change.
   private var waiting: [KernelChange] = []
+  private var distinct: Set<KernelChange> = []
   /// How many changes of each node are still to be told.
   private var nodes: [fuse_ino_t: Int] = [:]
   /// How many of them are changes of folders.
@@ -34,9 +37,7 @@ final class ChangeQueue: @unchecked Sendable {
   init(_ tell: @escaping @Sendable (KernelChange) -> Void) {
     let thread = Thread { [self] in
       while let changes = next() {
-        // The same change many times is one.
-        var told: Set<KernelChange> = []
-        for change in changes where told.insert(change).inserted { tell(change) }
+        for change in changes { tell(change) }
         condition.withLock {
           done += changes.count
           for change in changes {
@@ -56,9 +57,9 @@ final class ChangeQueue: @unchecked Sendable {
   func add(_ changes: [KernelChange]) -> Ticket {
     condition.withLock {
       if !hasEnded {
-        waiting += changes
-        added += changes.count
-        for change in changes {
+        for change in changes where distinct.insert(change).inserted {
+          waiting.append(change)
+          added += 1
           nodes[change.node, default: 0] += 1
           if change.isOfName { nameCount += 1 }
         }
@@ -100,7 +101,10 @@ final class ChangeQueue: @unchecked Sendable {
     defer { condition.unlock() }
     while waiting.isEmpty, !hasEnded { condition.wait() }
     if hasEnded { return nil }
-    defer { waiting = [] }
+    defer {
+      waiting = []
+      distinct = []
+    }
     return waiting
   }
 }

@@ -8,6 +8,10 @@ public enum Mounts {
   /// Whether a vault is mounted at a canonical path; `false` also where another file system is.
   public static func isVault(at place: String) -> Bool { kind(at: place) == "fuse.coffer" }
 
+  /// Names and process numbers of some programs that use files in the mount at a canonical path, as far as this process may look at
+  /// them.
+  public static func users(at place: String) -> [String] { MountUsers.names(at: place) }
+
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
   static func setReadAhead(at place: String) {
     guard geteuid() == 0, let device = entry(at: place)?.device else { return }

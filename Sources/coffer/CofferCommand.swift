@@ -53,7 +53,6 @@ struct CofferCommand: AsyncParsableCommand {
     do {
       try ProcessHardening.occupyStandardDescriptors()
       try ProcessHardening.apply()
-      AllocatorTuning.keepFreedBlocks(processors: ProcessInfo.processInfo.activeProcessorCount)
       AllocatorTuning.overwriteFreedBlocks()
       try Arguments.requireUTF8()
       var command = try parseAsRoot()

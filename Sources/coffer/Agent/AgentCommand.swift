@@ -50,14 +50,18 @@ struct AgentStopCommand: ParsableCommand {
       Example:
         coffer agent stop
 
-      Commands that are running are interrupted. When it returns, the vault can be opened by others.
+      Commands that are running are interrupted, and mounts end: where programs use files in one, they are named. When it
+      returns, the vault can be opened by others.
       """)
 
   @OptionGroup var options: GlobalOptions
 
   func run() throws {
+    // Where the agent does not say what is mounted, it is ended all the same.
+    let used = UsedMounts(at: (try? AgentClient.connect(options)?.status())?.mounts ?? [])
     let wasRunning = try AgentClient.stopAgent(of: options)
     if !wasRunning { try AgentClient.requireNoHolder(of: options) }
+    used.tell()
     if options.json { return try Output.json(["wasRunning": wasRunning]) }
     Output.line(wasRunning ? "the agent has ended" : "no agent holds this vault")
   }

@@ -1,0 +1,87 @@
+#if os(Linux)
+  @testable import CofferMount
+  import Foundation
+  import Synchronization
+  import Testing
+
+  /// What a kernel is told of others' changes, and who waits for it.
+  @Suite struct ChangeQueueTests {
+    /// A kernel that notes what it is told, and takes nothing while it is held.
+    private final class Kernel: @unchecked Sendable {
+      private let condition = NSCondition()
+      private var isHeld = false
+      private var isWaiting = false
+      private var changes: [KernelChange] = []
+
+      var told: [KernelChange] { condition.withLock { changes } }
+
+      func tell(_ change: KernelChange) {
+        condition.withLock {
+          while isHeld {
+            isWaiting = true
+            condition.broadcast()
+            condition.wait()
+          }
+          changes.append(change)
+        }
+      }
+
+      func hold() { condition.withLock { isHeld = true } }
+
+      func release() {
+        condition.withLock {
+          isHeld = false
+          condition.broadcast()
+        }
+      }
+
+      /// Returns when somebody stands before it.
+      func waitUntilAsked() { condition.withLock { while !isWaiting { condition.wait() } } }
+    }
+
+    @Test func `a kernel that takes nothing makes the queue no longer than what has changed`() {
+      let kernel = Kernel()
+      let queue = ChangeQueue(kernel.tell)
+      kernel.hold()
+      queue.add([.content(1)])
+      kernel.waitUntilAsked()
+      let names = (0..<3 as Range<UInt8>).map { KernelChange.name([$0], in: 7) }
+      var tickets: [ChangeQueue.Ticket] = []
+      for _ in 0..<1000 { tickets.append(queue.add([.content(1)] + names)) }
+      #expect(queue.concerns([.content(1)]) && queue.concerns([names[0]]) && !queue.concerns([.content(2)]))
+      kernel.release()
+      for ticket in tickets { queue.wait(for: ticket) }
+      // Once more of what it was about to take: that may have been before the change.
+      #expect(kernel.told == [.content(1), .content(1)] + names)
+      #expect(!queue.concerns([.content(1)] + names))
+      queue.end()
+    }
+
+    /// Counts what was changed and what was told of it, as a kernel that reads anew when it is told.
+    private final class Counters: Sendable {
+      let changed = Mutex([Int](repeating: 0, count: 4))
+      let told = Mutex([Int](repeating: 0, count: 4))
+    }
+
+    @Test func `who has waited finds the change told, however many make the same`() {
+      let counters = Counters()
+      let queue = ChangeQueue { change in
+        let node = Int(change.node)
+        let count = counters.changed.withLock { $0[node] }
+        counters.told.withLock { $0[node] = max($0[node], count) }
+      }
+      DispatchQueue.concurrentPerform(iterations: 4) { worker in
+        for round in 0..<500 {
+          let node = (worker * round + round) % 4
+          let count = counters.changed.withLock { changed in
+            changed[node] += 1
+            return changed[node]
+          }
+          queue.wait(for: queue.add([.content(UInt64(node))]))
+          #expect(counters.told.withLock { $0[node] } >= count)
+        }
+      }
+      queue.end()
+    }
+  }
+#endif
