@@ -43,6 +43,7 @@ int coffer_link_unnamed(int descriptor, int directory, const char *name) {
   errno = ENOTSUP;
   return -1;
 }
+void coffer_keep_freed_memory(int bytes, int largest, int areas) { (void)bytes, (void)largest, (void)areas; }
 void coffer_overwrite_freed_memory(int value) { (void)value; }
 ssize_t coffer_random(void *bytes, size_t count) {
   arc4random_buf(bytes, count);
@@ -71,8 +72,14 @@ short coffer_hang_up_event(void) { return POLLHUP; }
 #include <sys/random.h>
 #if defined(__GLIBC__)
 #include <malloc.h>
+void coffer_keep_freed_memory(int bytes, int largest, int areas) {
+  mallopt(M_TRIM_THRESHOLD, bytes);
+  mallopt(M_MMAP_THRESHOLD, largest);
+  mallopt(M_ARENA_MAX, areas);
+}
 void coffer_overwrite_freed_memory(int value) { mallopt(M_PERTURB, value); }
 #else
+void coffer_keep_freed_memory(int bytes, int largest, int areas) { (void)bytes, (void)largest, (void)areas; }
 void coffer_overwrite_freed_memory(int value) { (void)value; }
 #endif
 int coffer_has_raised_privileges(void) { return getauxval(AT_SECURE) != 0; }

@@ -69,6 +69,9 @@ final class ChangeQueue: @unchecked Sendable {
     }
   }
 
+  /// Changes that wait to be told.
+  var count: Int { condition.withLock { waiting.count } }
+
   /// Whether this kernel may be waiting for who makes these changes here.
   func concerns(_ changes: [KernelChange]) -> Bool {
     condition.withLock { changes.contains { nodes[$0.node] != nil || ($0.isOfName && nameCount > 0) } }

@@ -8,11 +8,12 @@ enum MountUsers {
 
   /// Programs whose working folder, root, program file or open files lie at or below `place`, a canonical path: their names
   /// and process numbers. What a program has only mapped is not seen.
-  static func names(at place: String) -> [String] {
+  ///
+  /// - Parameter server: the process that serves the mount.
+  static func names(at place: String, servedBy server: Int32 = getpid()) -> [String] {
     let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
     var found: [String] = []
-    // Not this process: it serves the mount.
-    for number in processes.compactMap({ Int32($0) }).sorted() where number != getpid() && uses(place, number) {
+    for number in processes.compactMap({ Int32($0) }).sorted() where number != server && uses(place, number) {
       guard found.count < limit else { return found + ["…"] }
       found.append("\(name(of: number)) \(number)")
     }

@@ -10,7 +10,11 @@ public enum Mounts {
 
   /// Names and process numbers of some programs that use files in the mount at a canonical path, as far as this process may look at
   /// them.
-  public static func users(at place: String) -> [String] { MountUsers.names(at: place) }
+  ///
+  /// - Parameter server: the process that serves the mount.
+  public static func users(at place: String, servedBy server: Int32) -> [String] {
+    MountUsers.names(at: place, servedBy: server)
+  }
 
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
   static func setReadAhead(at place: String) {

@@ -1,7 +1,7 @@
 internal import CCoffer
 
 /// Memory that content passes through. What is large is mapped, and goes back to the system when it is freed: the
-/// allocator, which may keep what it gets back, never has it.
+/// allocator, which keeps what it gets back (``AllocatorTuning``), never has it.
 public enum TransferMemory {
   /// Bytes of the smallest buffer with pages of its own.
   private static let mappedByteCount = 288 << 10

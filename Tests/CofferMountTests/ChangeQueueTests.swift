@@ -49,6 +49,7 @@
       var tickets: [ChangeQueue.Ticket] = []
       for _ in 0..<1000 { tickets.append(queue.add([.content(1)] + names)) }
       #expect(queue.concerns([.content(1)]) && queue.concerns([names[0]]) && !queue.concerns([.content(2)]))
+      #expect(queue.count == 4)
       kernel.release()
       for ticket in tickets { queue.wait(for: ticket) }
       // Once more of what it was about to take: that may have been before the change.

@@ -75,6 +75,11 @@ int coffer_ignores(int signal);
 /// Lets the allocator write over what is freed (M_PERTURB); nothing elsewhere.
 void coffer_overwrite_freed_memory(int value);
 
+/// Lets the allocator keep this many freed bytes at the end of each of its areas (M_TRIM_THRESHOLD), and take buffers of
+/// up to `largest` bytes from there instead of mapping each (M_MMAP_THRESHOLD), from so many areas (M_ARENA_MAX); nothing
+/// elsewhere.
+void coffer_keep_freed_memory(int bytes, int largest, int areas);
+
 /// getrandom on Linux, arc4random_buf on Apple systems: how many bytes were filled, or -1.
 ssize_t coffer_random(void *bytes, size_t count);
 

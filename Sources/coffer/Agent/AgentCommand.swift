@@ -58,10 +58,11 @@ struct AgentStopCommand: ParsableCommand {
 
   func run() throws {
     // Where the agent does not say what is mounted, it is ended all the same.
-    let used = UsedMounts(at: (try? AgentClient.connect(options)?.status())?.mounts ?? [])
+    let used = (try? AgentClient.connect(options)?.status()).map { UsedMounts(at: $0.mounts, servedBy: $0.process) }
+    // Also where what programs wrote last finds no room: the mounts have ended all the same.
+    defer { used?.tell() }
     let wasRunning = try AgentClient.stopAgent(of: options)
     if !wasRunning { try AgentClient.requireNoHolder(of: options) }
-    used.tell()
     if options.json { return try Output.json(["wasRunning": wasRunning]) }
     Output.line(wasRunning ? "the agent has ended" : "no agent holds this vault")
   }

@@ -5,14 +5,18 @@
   struct UsedMounts {
     private let mounts: [(place: String, programs: [String])]
 
-    /// - Parameter places: canonical paths of mount points.
-    init(at places: [String]) {
-      mounts = places.map { ($0, Mounts.users(at: $0)) }.filter { !$0.programs.isEmpty }
+    /// - Parameters:
+    ///   - places: canonical paths of mount points. One that was taken out of the tree has no users that could be told from those
+    ///     of the folder that is seen there.
+    ///   - server: the process that serves the mounts.
+    init(at places: [String], servedBy server: Int32) {
+      mounts = Set(places).sorted().filter(Mounts.isVault).map { ($0, Mounts.users(at: $0, servedBy: server)) }
+        .filter { !$0.programs.isEmpty }
     }
 
-    /// Tells a person, once the mounts have ended.
+    /// Tells a person of the mounts that have ended since.
     func tell() {
-      for (place, programs) in mounts {
+      for (place, programs) in mounts where !Mounts.isVault(at: place) {
         Output.note(
           "programs used files in the mount at \(PathText.shown(Array(place.utf8))), which has ended "
             + "(\(programs.joined(separator: ", "))): what is written to that folder now is not in the vault")
@@ -22,7 +26,7 @@
 #else
   /// There are no mounts on this system.
   struct UsedMounts {
-    init(at places: [String]) {}
+    init(at places: [String], servedBy server: Int32) {}
     func tell() {}
   }
 #endif
