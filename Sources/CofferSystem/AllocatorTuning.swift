@@ -5,14 +5,13 @@ public enum AllocatorTuning {
   /// Buffers of up to a MiB come from the allocator's areas, where they are written over when they are freed
   /// (``overwriteFreedBlocks()``): by default those of 128 KiB and more are mapped one by one, and go back to the system as they are.
   /// And of what was freed little is kept, whatever was freed: by default the largest such buffer decides from then on
-  /// how much each area keeps, and memory that is locked is not given back.
+  /// how much each area keeps (mallopt(3), M_MMAP_THRESHOLD).
   ///
   /// What one phase of the work freed in one area is not found in another, half a MiB of it in a transfer. So there is an area
   /// for the first thread and one for each processor, up to the four that transfers use. Our own large buffers would be kept in
   /// each of them as well; they are not the allocator's (``TransferMemory``).
   ///
-  /// Where the cipher's library takes buffers of its own for each block (`CopyingCipher`) this saves mapping and zeroing them anew; where
-  /// blocks are sealed and opened from buffer to buffer it makes nothing faster.
+  /// It makes nothing faster, since blocks are sealed and opened from buffer to buffer. Of glibc alone: elsewhere nothing happens.
   public static func keepFreedBlocks(processors: Int) {
     coffer_keep_freed_memory(5 << 19, 1100 << 10, Int32(1 + min(4, max(1, processors))))
   }
