@@ -18,8 +18,18 @@ void coffer_sqlite_remove_hooks(void *connection) {
   sqlite3_update_hook((sqlite3 *)connection, NULL, NULL);
 }
 
-void coffer_sqlite_copy_log(void *connection, int page_count) {
-  sqlite3_wal_autocheckpoint((sqlite3 *)connection, page_count);
+static int count_log(void *page_count, sqlite3 *connection, const char *name, int pages) {
+  *(int *)page_count = pages;
+  return SQLITE_OK;
+}
+
+void coffer_sqlite_count_log(void *connection, int *page_count) {
+  // The only hook there is for the log: so SQLite's own, which would copy it, goes.
+  sqlite3_wal_hook((sqlite3 *)connection, page_count == NULL ? NULL : count_log, page_count);
+}
+
+int coffer_sqlite_is_in_transaction(void *connection) {
+  return !sqlite3_get_autocommit((sqlite3 *)connection);
 }
 
 // The write-ahead log's file, or NULL.

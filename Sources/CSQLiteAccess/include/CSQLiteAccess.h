@@ -10,8 +10,13 @@ int coffer_sqlite_defend(void *connection);
 /// `connection` is a `sqlite3 *`.
 void coffer_sqlite_remove_hooks(void *connection);
 
-/// Sets how many pages the write-ahead log has when a commit copies it into the database. `connection` is a `sqlite3 *`.
-void coffer_sqlite_copy_log(void *connection, int page_count);
+/// Lets no commit copy the write-ahead log into the database, and each write the number of the log's pages to `page_count`, which
+/// must stay until the next call; NULL for nothing. `connection` is a `sqlite3 *`.
+void coffer_sqlite_count_log(void *connection, int *page_count);
+
+/// Whether a transaction that was begun has not ended: not 0. SQLite ends one by itself after some errors. `connection` is a
+/// `sqlite3 *`.
+int coffer_sqlite_is_in_transaction(void *connection);
 
 /// The length of the database's file, without what the write-ahead log has yet to add to it, in bytes. `connection` is a
 /// `sqlite3 *`.

@@ -179,6 +179,11 @@ extension IndexSession {
       pages = node.pageCount
       end = (pages + MapDirectory.pagesPerGroup - 1) / MapDirectory.pagesPerGroup
     }
+    // Whatever is no longer has no directory either: it goes with the last group that has a bit.
+    if let end, end <= 1, start == 0 {
+      for page in 0..<pages { try remove(.map, rowKeys.mapPage(number, page)) }
+      return nil
+    }
     let perDirectory = MapDirectory.groupsPerDirectory
     var group = start
     var left = Self.portion

@@ -100,7 +100,9 @@ final class Index: Sendable {
 
   /// Reads what an operation needs, while the others go on.
   private func fetch(_ missing: [StoredRead], for answers: inout StoredAnswers) {
-    tables.using {
+    // Another thread may read for this one.
+    var found = answers
+    tables.using(for: missing) { [self] in
       let wanted = lock.withLock { session.expectations(of: missing) }
       let outcomes = wanted.map { wanted in
         (
@@ -108,8 +110,9 @@ final class Index: Sendable {
           outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) }
         )
       }
-      lock.withLock { session.take(outcomes, for: &answers) }
+      lock.withLock { session.take(outcomes, for: &found) }
     }
+    answers = found
   }
 
   /// Runs `body` while nobody else uses the connection or the session.
@@ -242,11 +245,11 @@ final class Index: Sendable {
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
-  /// Commits wait meanwhile, and operations that need what is not in memory.
+  /// Commits wait meanwhile, and operations that need what is not in memory for a step.
   func copy(
     to path: String, isCancelled: () -> Bool
   ) throws -> (root: CommittedRoot, nextObject: UInt64) {
-    try tables.using {
+    try tables.using(lettingReadersIn: true) {
       let copied = try lock.withLock {
         try session.requireUsable()
         session.takeOverIfStored()
@@ -254,13 +257,19 @@ final class Index: Sendable {
       }
       let copy = try DatabaseQueue(path: path)
       try withoutActuallyEscaping(isCancelled) { isCancelled in
-        try queue.backup(to: copy, pagesPerStep: 1024) { _ in if isCancelled() { throw VaultError.cancelled } }
+        try queue.backup(to: copy, pagesPerStep: Self.pagesPerStep) { _ in
+          if isCancelled() { throw VaultError.cancelled }
+          try self.tables.letReadersIn()
+        }
       }
       try copy.inDatabase { try tables.storeJournaled(in: $0) }
       try copy.close()
       return copied
     }
   }
+
+  /// Pages of a copy between two turns of readers.
+  private static let pagesPerStep: CInt = 128
 
   /// Waits for a commit that is under way. Nothing can be done afterwards.
   func close() throws {

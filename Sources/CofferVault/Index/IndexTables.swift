@@ -7,11 +7,14 @@ internal import Synchronization
 
 /// SQLite's side of the index: the only place that reads and writes rows, and holds what it reads against what is expected.
 ///
-/// Has a lock of its own, which is held while SQLite is used. Who has it may take the index's lock, and never the other way
-/// round: so that nobody waits for a disk, or for the transaction of a commit, who finds what they need in memory.
+/// Only one thread uses SQLite at a time (``ConnectionTurns``). It may take the index's lock, and whoever has that must not wait
+/// for SQLite: so that nobody waits for a disk, or for the transaction of a commit, who finds what they need in memory. Who
+/// does not waits for some rows of a commit, unless they are the commit's own.
 final class IndexTables {
-  private let connection = NSLock()
-  private let statements: IndexStatements
+  let turns = ConnectionTurns()
+  /// What the transaction that writes a commit changes, while it does.
+  private var underWay: RowsUnderWay?
+  let statements: IndexStatements
   /// Little room is left on the disk: the log shall take as little as it can. For the next commit.
   let keepsLogShort = Atomic(false)
   /// Bytes by which the index may have to grow to take what the log holds. Where others may fill the disk at any time this must be
@@ -41,11 +44,31 @@ final class IndexTables {
   }
 
   /// Runs `body` while nobody else uses the connection. Everything below is called within.
-  func using<Result>(_ body: () throws -> Result) rethrows -> Result {
-    connection.lock()
-    defer { connection.unlock() }
-    return try body()
+  ///
+  /// - Parameter lettingReadersIn: in the midst of a commit, or of a copy. Whoever holds the index's lock must not.
+  func using<Result>(lettingReadersIn: Bool = false, _ body: () throws -> Result) rethrows -> Result {
+    try turns.take(lettingReadersIn: lettingReadersIn, body)
   }
+
+  /// As `using`, for who is about to ask for `reads` and nothing else: perhaps on another thread, while it writes something
+  /// else.
+  func using(for reads: [StoredRead], _ body: @escaping () -> Void) {
+    turns.read(where: { [self] in !reads.contains(where: isUnderWay) }, body)
+  }
+
+  /// Whether the transaction that is under way changes what `read` asks for. Called by who has the connection.
+  func isUnderWay(_ read: StoredRead) -> Bool { underWay?.touches(read) ?? false }
+
+  /// Called between two rows, or two steps of a copy.
+  func letReadersIn() throws {
+    willLetReadersIn()
+    guard turns.letReadersIn(), underWay != nil, !statements.isInTransaction else { return }
+    // A read that fails may end the transaction. What came next would be stored row by row.
+    throw VaultError.system(SystemError(code: EIO, call: "read"))
+  }
+
+  /// Called by tests' commits where readers could be let in.
+  var willLetReadersIn: () -> Void = {}
 
   /// Ends every use of the connection. What cannot be brought from the journal to SQLite stays there, from where the next opening
   /// has it.
@@ -245,14 +268,17 @@ final class IndexTables {
 
   private func store(_ commit: SealedCommit) throws {
     let changes = commit.changes.lazy.map(\.row)
+    underWay = RowsUnderWay(commit)
+    defer { underWay = nil }
     // One after the other, each with the room of the log: together they may need more than was kept for removals.
     if logIsShort { try storeJournaled() }
     if journaled.isEmpty {
-      try statements.store(changes, pages: commit.sealedPages, salt: commit.newSalt, root: commit.sealedRoot)
+      try statements.store(
+        changes, pages: commit.sealedPages, salt: commit.newSalt, root: commit.sealedRoot, between: letReadersIn)
     } else {
       var rows = journaled
       rows.take(changes, pages: commit.sealedPages, root: commit.sealedRoot)
-      try statements.store(rows, salt: commit.newSalt)
+      try statements.store(rows, salt: commit.newSalt, between: letReadersIn)
     }
     noteStored()
   }
@@ -267,6 +293,7 @@ final class IndexTables {
         try statements.store(rows)
         journaled = JournaledRows()
         for entry in entries[(position + 1)...] { journaled.take(entry) }
+        copyLongLog()
         emptyLog(growingBy: Ballast.byteCount / 2)
       }
     } else {
@@ -284,6 +311,7 @@ final class IndexTables {
   }
 
   private func noteStored() {
+    copyLongLog()
     journaled = JournaledRows()
     if logIsShort { journal?.remove() } else { journal?.restart() }
     if let growth = try? growth(), growth > growthLimit.load(ordering: .relaxed) { emptyLog(growingBy: .max) }
@@ -323,19 +351,26 @@ final class IndexTables {
     _ = try? statements.emptyLog.first { _ in }
   }
 
+  /// Copies a log that has become long into the index, once the commit that made it so is stored: who waits to read has their turn
+  /// between.
+  private func copyLongLog() {
+    guard statements.logPageCount >= (logIsShort ? Self.logLength.short : Self.logLength.usual) else { return }
+    _ = turns.letReadersIn()
+    _ = try? statements.copyLog.first { _ in }
+  }
+
   /// Bytes by which the index has to grow to take what the log holds.
   private func growth() throws -> Int {
     try statements.pageCount() * IndexDatabase.pageSize - statements.byteCount
   }
 
   /// Pages that the log has when it is copied into the index: SQLite's number, and a MiB where little room is left.
-  private static let logLength = (usual: Int32(1000), short: Int32(128))
+  private static let logLength = (usual: 1000, short: 128)
 
   private func adjustLog() throws {
     let isShort = keepsLogShort.load(ordering: .relaxed)
     guard isShort != logIsShort else { return }
     logIsShort = isShort
-    statements.copyLog(at: isShort ? Self.logLength.short : Self.logLength.usual)
     guard isShort else { return }
     // While the log has its room, which others would take.
     try storeJournaled()

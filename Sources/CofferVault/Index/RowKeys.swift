@@ -89,6 +89,11 @@ struct RowKeys: Sendable {
     return key
   }
 
+  /// Keeps the key of a name that was read, for who asks for that name next.
+  mutating func keep(_ key: RowKey, parent: InodeNumber, name: [UInt8]) {
+    names.insert(key, NameInFolder(folder: parent, name: name))
+  }
+
   /// What all entries of a folder begin with.
   mutating func entryPrefix(parent: InodeNumber) -> RowPrefix {
     if let known = folders.find(parent) { return known }

@@ -143,10 +143,13 @@ struct IndexStatements {
   let cutLog: RowStatement
   /// Copies the log into the index, and keeps its room.
   let emptyLog: RowStatement
+  /// As `emptyLog`, as far as nobody reads there.
+  let copyLog: RowStatement
   private let freePages: RowStatement
   private let pages: RowStatement
   /// Valid until ``close()``.
   private let connection: UnsafeMutableRawPointer
+  private let log = LogLength()
 
   init(_ db: Database) throws {
     guard let connection = db.sqliteConnection else { throw VaultError.damaged(what: "the index") }
@@ -171,6 +174,8 @@ struct IndexStatements {
     pages = try RowStatement(db, "PRAGMA page_count")
     cutLog = try RowStatement(db, "PRAGMA wal_checkpoint(TRUNCATE)")
     emptyLog = try RowStatement(db, "PRAGMA wal_checkpoint(RESTART)")
+    copyLog = try RowStatement(db, "PRAGMA wal_checkpoint(PASSIVE)")
+    coffer_sqlite_count_log(self.connection, log.pageCount)
   }
 
   func close() {
@@ -180,14 +185,25 @@ struct IndexStatements {
       }
     }
     let others = [
-      bucket, storeBucket, root, storeRoot, salt, storeSalt, begin, commit, rollback, cutLog, emptyLog, freePages,
-      pages,
+      bucket, storeBucket, root, storeRoot, salt, storeSalt, begin, commit, rollback, cutLog, emptyLog, copyLog,
+      freePages, pages,
     ]
     for statement in others { statement.close() }
+    coffer_sqlite_count_log(connection, nil)
   }
 
-  /// Sets how many pages the log has when a commit copies it into the index.
-  func copyLog(at pageCount: Int32) { coffer_sqlite_copy_log(connection, pageCount) }
+  /// Pages of the log after the last commit, which a copy into the index leaves there.
+  var logPageCount: Int { Int(log.pageCount.pointee) }
+
+  /// Where SQLite writes how long the log is.
+  private final class LogLength {
+    let pageCount = UnsafeMutablePointer<CInt>.allocate(capacity: 1)
+    init() { pageCount.initialize(to: 0) }
+    deinit { pageCount.deallocate() }
+  }
+
+  /// Whether a transaction is under way.
+  var isInTransaction: Bool { coffer_sqlite_is_in_transaction(connection) != 0 }
 
   /// Pages of the index that hold nothing.
   func freePageCount() throws -> Int { try freePages.first { Int(clamping: $0.integer(0)) } ?? 0 }
@@ -199,17 +215,23 @@ struct IndexStatements {
   var logByteCount: Int { Int(clamping: coffer_sqlite_log_size(connection)) }
 
   subscript(table: RecordTable) -> TableStatements { table == .entry ? entry : record }
+
   /// Stores rows in one transaction. Where it throws, they are as before.
+  ///
+  /// - Parameter between: called now and then between two rows, and may read other ones.
   func store(
     _ changes: some Sequence<RowChange>, pages: [(page: Int, value: [UInt8])],
-    salt: (index: UInt32, value: [UInt8])?, root newRoot: [UInt8]
+    salt: (index: UInt32, value: [UInt8])?, root newRoot: [UInt8], between: () throws -> Void = {}
   ) throws {
     try begin.run()
     do {
       if let (index, value) = salt {
         try value.withUnsafeBytes { try storeSalt.run(.integer(Int64(index)), .bytes($0)) }
       }
-      for change in changes { try store(change) }
+      for (position, change) in changes.enumerated() {
+        if position % Self.rowsBetween == Self.rowsBetween - 1 { try between() }
+        try store(change)
+      }
       for (page, value) in pages {
         try value.withUnsafeBytes { try storeBucket.run(.integer(Int64(page)), .bytes($0)) }
       }
@@ -223,10 +245,15 @@ struct IndexStatements {
   }
 
   /// Stores what a journal has, in one transaction.
-  func store(_ rows: JournaledRows, salt: (index: UInt32, value: [UInt8])? = nil) throws {
+  func store(
+    _ rows: JournaledRows, salt: (index: UInt32, value: [UInt8])? = nil, between: () throws -> Void = {}
+  ) throws {
     guard let root = rows.root else { return }
-    try store(rows.sorted, pages: rows.sortedPages, salt: salt, root: root)
+    try store(rows.sorted, pages: rows.sortedPages, salt: salt, root: root, between: between)
   }
+
+  /// Some tenth of a millisecond: so long waits who is let in, and so much is done before the next is.
+  private static let rowsBetween = 16
 
   private func store(_ change: RowChange) throws {
     let table = self[change.table]

@@ -249,14 +249,14 @@ final class StoredRows {
   /// Changes that are looked at together where a commit needs what is not in memory.
   private static let prepareAhead = 512
 
-  /// Seals and stores what was prepared, in one transaction. Needs no lock of the index's; who must read waits while SQLite
-  /// writes.
+  /// Seals and stores what was prepared, in one transaction. Needs no lock of the index's, and the caller has none: who must
+  /// read has their turn between two rows.
   ///
   /// Where it fails, SQLite holds the last commit.
   /// - Parameter ended: called with the outcome before anybody reads again.
   func store(_ preparation: Preparation, ended: (Result<Stored, any Error>) -> Void) {
     let sealed = Result { try SealedCommit(preparation, tables.hasher) }
-    tables.using {
+    tables.using(lettingReadersIn: true) {
       ended(
         Result {
           let commit = try sealed.get()

@@ -71,7 +71,11 @@ extension IndexSession {
       for (key, entries) in rows {
         for entry in entries {
           let position = key.low | UInt64(entry.place)
-          if cookie.map({ $0 < position }) ?? true { result.append((entry, position)) }
+          if cookie.map({ $0 < position }) ?? true {
+            result.append((entry, position))
+            // Whoever removes a tree asks for each name that it is told.
+            rowKeys.keep(key, parent: parent, name: entry.name)
+          }
         }
         if result.count >= limit { break }
       }

@@ -1,0 +1,342 @@
+import CofferCrypto
+import CofferFiles
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CofferVault
+
+/// Readers in the midst of what others do with the index's connection.
+@Suite(.timeLimit(.minutes(10))) struct ConnectionTurnsTests {
+  private final class Shared<Value: Sendable>: Sendable {
+    private let value: Synchronization.Mutex<Value>
+    init(_ value: Value) { self.value = Synchronization.Mutex(value) }
+    var now: Value { value.withLock { $0 } }
+    func set(_ new: Value) { value.withLock { $0 = new } }
+    func change(_ body: (inout Value) -> Void) { value.withLock { body(&$0) } }
+  }
+
+  /// On a thread of its own; tells when it has ended.
+  private static func start(_ body: @escaping @Sendable () -> Void) -> DispatchSemaphore {
+    let ended = DispatchSemaphore(value: 0)
+    Thread {
+      body()
+      ended.signal()
+    }.start()
+    return ended
+  }
+
+  private static func wait(until condition: () -> Bool) { while !condition() { sched_yield() } }
+
+  // MARK: Turns
+
+  @Test func `a reader has its turn while somebody else goes on to have the connection`() {
+    let turns = ConnectionTurns()
+    let readCount = Shared(0)
+    turns.take(lettingReadersIn: true) {
+      #expect(!turns.letReadersIn())
+      for round in 1...3 {
+        let ended = Self.start { turns.read(where: { true }) { readCount.change { $0 += 1 } } }
+        Self.wait { turns.readerCount == 1 }
+        #expect(readCount.now == round - 1)
+        #expect(turns.letReadersIn())
+        ended.wait()
+        #expect(readCount.now == round)
+      }
+      #expect(!turns.letReadersIn())
+    }
+  }
+
+  @Test func `who may not read yet waits for the connection, and keeps nobody else waiting`() {
+    let turns = ConnectionTurns()
+    let order = Shared<[String]>([])
+    let (first, second) = turns.take(lettingReadersIn: true) {
+      let first = Self.start { turns.read(where: { false }) { order.change { $0.append("may not") } } }
+      Self.wait { turns.readerCount == 1 }
+      let second = Self.start { turns.read(where: { true }) { order.change { $0.append("may") } } }
+      Self.wait { turns.readerCount == 2 }
+      #expect(turns.letReadersIn())
+      second.wait()
+      #expect(!turns.letReadersIn())
+      #expect(order.now == ["may"])
+      return (first, second)
+    }
+    first.wait()
+    _ = second
+    #expect(order.now == ["may", "may not"])
+    #expect(turns.readerCount == 0)
+  }
+
+  @Test func `nobody is let in who is not wanted`() {
+    let turns = ConnectionTurns()
+    let hasRead = Shared(false)
+    // Whoever has it holds a lock that the reader takes.
+    let ended = turns.take(lettingReadersIn: false) {
+      let ended = Self.start { turns.read(where: { true }) { hasRead.set(true) } }
+      Self.wait { turns.readerCount == 1 }
+      #expect(!turns.letReadersIn())
+      #expect(!hasRead.now)
+      return ended
+    }
+    ended.wait()
+    #expect(hasRead.now)
+    // Nor after somebody who wanted some.
+    turns.take(lettingReadersIn: true) {}
+    turns.read(where: { true }, { #expect(!turns.letReadersIn()) })
+  }
+
+  private final class Usage: @unchecked Sendable {
+    let users = Atomic(0)
+    /// Nothing but the turns keeps it whole.
+    var sum = 0
+    let turnCount = Atomic(0)
+
+    func use() {
+      #expect(users.add(1, ordering: .sequentiallyConsistent).newValue == 1)
+      sum += 1
+      users.subtract(1, ordering: .sequentiallyConsistent)
+    }
+  }
+
+  @Test func `one thread at a time has the connection, and each its turn`() async {
+    let turns = ConnectionTurns()
+    let usage = Usage()
+    let rounds = Effort.scaled(2000)
+    await withTaskGroup(of: Void.self) { group in
+      for kind in 0..<6 {
+        group.addTask {
+          for round in 0..<rounds {
+            switch kind {
+            case 0, 1:
+              turns.take(lettingReadersIn: kind == 0) {
+                usage.use()
+                for _ in 0..<4 { _ = turns.letReadersIn() }
+                usage.use()
+              }
+            default:
+              turns.read(where: { (kind + round) % 3 > 0 }, usage.use)
+            }
+            usage.turnCount.add(1, ordering: .relaxed)
+          }
+        }
+      }
+    }
+    #expect(usage.turnCount.load(ordering: .relaxed) == 6 * rounds)
+    #expect(usage.sum == 8 * rounds)
+    #expect(turns.readerCount == 0)
+  }
+
+  // MARK: What a transaction changes
+
+  @Test func `what a transaction changes is what it is said to change`() {
+    var generator = SeededGenerator(seed: 77)
+    let buckets = 6
+    func key() -> RowKey {
+      // Few enough that neighbours, equals and whole buckets without a row come up.
+      let bucket = UInt64.random(in: 0..<UInt64(buckets), using: &generator)
+      let rest = UInt64.random(in: 0..<3, using: &generator)
+      return RowKey(high: bucket << (64 - VaultFormat.bucketBits) | rest, low: .random(in: 0..<4, using: &generator))
+    }
+    let kinds: [RecordKind] = [.entry, .inode, .map]
+    var touched = 0
+    for _ in 0..<Effort.scaled(3000) {
+      let rows = (0..<Int.random(in: 0...8, using: &generator)).map { _ in
+        RowID(kind: kinds.randomElement(using: &generator)!, key: key())
+      }
+      let pages = (0..<Int.random(in: 0...2, using: &generator)).map { _ in Int.random(in: 0..<4, using: &generator) }
+      let underWay = RowsUnderWay(rows: rows, pages: pages)
+      let kind = kinds.randomElement(using: &generator)!
+      let one = key()
+      let inTable = rows.filter { $0.kind.table == kind.table }.map(\.key)
+      #expect(underWay.touches(.value(RowID(kind: kind, key: one))) == inTable.contains(one))
+      for page in 0..<4 { #expect(underWay.touches(.page(page)) == pages.contains(page)) }
+      for bucket in 0..<buckets {
+        #expect(underWay.touches(.bucket(bucket)) == rows.contains { $0.key.bucket == bucket })
+      }
+      // From behind the first to the last, of one prefix; or from the prefix's beginning.
+      let first = Bool.random(using: &generator) ? RowKey(high: one.high, low: one.low / 2) : nil
+      let isAmong = inTable.contains { key in
+        key.high == one.high && key <= one && (first.map { $0 < key } ?? true)
+      }
+      let isTouched = underWay.touches(.values(kind, after: first, through: one, count: 4))
+      #expect(isTouched || !isAmong)
+      // The first itself may count among them, and nothing else.
+      #expect(!isTouched || isAmong || first.map(inTable.contains) == true)
+      if isTouched { touched += 1 }
+    }
+    #expect(touched > 0)
+  }
+
+  // MARK: In the midst of a commit
+
+  private static let count = 400
+
+  /// With files of which every second one has been changed since the last commit, and nothing of the others in memory.
+  private static func changedVault(_ fixture: VaultFixture) throws -> (vault: Vault, numbers: [InodeNumber]) {
+    let vault = try fixture.create()
+    // Straight to SQLite, however small they are.
+    vault.index.tables.commitsBeforeJournal = .max
+    var numbers: [InodeNumber] = []
+    for number in 0..<count {
+      let file = try vault.createFile(at: VaultPath("file\(number)"))
+      try file.write([UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 100 + number), at: 0)
+      try file.close()
+      numbers.append(try vault.attributes(at: VaultPath("file\(number)")).number)
+    }
+    try vault.commit()
+    try vault.index.forgetOpened()
+    for number in stride(from: 0, to: count, by: 2) {
+      try vault.setAttributes(AttributeChanges(permissions: 0o700), of: numbers[number])
+    }
+    return (vault, numbers)
+  }
+
+  @Test func `who needs what is stored has it in the midst of a commit`() throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.changedVault(fixture)
+    let size = Shared<UInt64?>(nil)
+    var ended: DispatchSemaphore?
+    var sizes: [UInt64?] = []
+    let tables = vault.index.tables
+    tables.willLetReadersIn = {
+      sizes.append(size.now)
+      if ended == nil {
+        ended = Self.start { size.set(try? vault.index.read { try $0.inode(numbers[7]).byteCount }) }
+      }
+      // It needs one thing after the other, and is let in for each.
+      Self.wait { tables.turns.readerCount == 1 || size.now != nil }
+    }
+    try vault.commit()
+    tables.willLetReadersIn = {}
+    try #require(ended).wait()
+    // While rows were still to be written.
+    #expect(sizes.count > 8)
+    #expect(sizes.first == .some(nil))
+    #expect(sizes.last == 107)
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  /// What may be read there is as the last commit left it, and what may not is what has changed.
+  @Test func `in the midst of a commit the rows that it leaves are there, and the others are asked by nobody`() throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.changedVault(fixture)
+    let tables = vault.index.tables
+    // Known, so that the session says what must be found.
+    for number in numbers { _ = try vault.attributes(of: number) }
+    let rows = vault.index.read { session in numbers.map { RowID(kind: .inode, key: session.rowKeys.inode($0)) } }
+    let reads = rows.map { StoredRead.value($0) } + (0..<VaultFormat.bucketCount / 64).map { StoredRead.page($0) }
+    let expectations = vault.index.read { $0.expectations(of: reads) }
+    #expect(expectations.count >= numbers.count)
+    var found = (unharmed: 0, changed: 0, refused: 0)
+    tables.willLetReadersIn = {
+      for (read, expected) in expectations {
+        let outcome = Result { try tables.answer(read, expected) }
+        if !tables.isUnderWay(read) {
+          #expect(throws: Never.self) { try outcome.get() }
+          found.unharmed += 1
+        } else {
+          found.refused += 1
+          if case .failure = outcome { found.changed += 1 }
+        }
+      }
+    }
+    try vault.commit()
+    tables.willLetReadersIn = {}
+    #expect(found.unharmed > 0)
+    #expect(found.refused > 0)
+    // Whoever read them would have been told of damage.
+    #expect(found.changed > 0)
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  /// SQLite ends a transaction by itself after some errors of a read; the rows that are left would be stored one by one.
+  @Test func `a commit whose transaction a reader's failure has ended stores nothing`() throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.changedVault(fixture)
+    let tables = vault.index.tables
+    var ended: DispatchSemaphore?
+    tables.willLetReadersIn = {
+      guard ended == nil else { return }
+      ended = Self.start { _ = try? vault.index.read { try $0.inode(numbers[7]) } }
+      Self.wait { tables.turns.readerCount == 1 }
+      try? tables.statements.rollback.run()
+    }
+    #expect(throws: VaultError.self) { try vault.commit() }
+    tables.willLetReadersIn = {}
+    try #require(ended).wait()
+    #expect(throws: VaultError.needsReopening) {
+      try vault.setAttributes(AttributeChanges(permissions: 0o711), of: numbers[1])
+    }
+    try? vault.close()
+    let again = try fixture.open()
+    for number in numbers { #expect(try again.attributes(of: number).permissions != 0o700) }
+    #expect(try again.verify(isDeep: true).isClean)
+    try again.close()
+  }
+
+  @Test func `who needs what is stored has it in the midst of a copy`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    for number in 0..<Self.count {
+      let file = try vault.createFile(at: VaultPath("file\(number)"))
+      try file.write([UInt8](repeating: 7, count: 3000 + number), at: 0)
+      try file.close()
+    }
+    try vault.commit()
+    let number = try vault.attributes(at: VaultPath("file9")).number
+    try vault.index.forgetOpened()
+    let size = Shared<UInt64?>(nil)
+    var ended: DispatchSemaphore?
+    var sizes: [UInt64?] = []
+    let turns = vault.index.tables.turns
+    _ = try vault.index.copy(to: fixture.folder("copy")) {
+      sizes.append(size.now)
+      if ended == nil {
+        ended = Self.start { size.set(try? vault.index.read { try $0.inode(number).byteCount }) }
+      }
+      Self.wait { turns.readerCount == 1 || size.now != nil }
+      return false
+    }
+    try #require(ended).wait()
+    #expect(size.now == 3009)
+    #expect(sizes.count > 1)
+    // One step was enough for it to be let in.
+    #expect(turns.readerCount == 0)
+    try vault.close()
+  }
+
+  // MARK: Removal
+
+  @Test func `a file that was long once leaves no row behind`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let far: UInt64 = 2 * UInt64(VaultFormat.blocksPerPage) * MapDirectory.pagesPerGroup << 12
+    for isCut in [true, false] {
+      let path = try VaultPath("long")
+      let file = try vault.createFile(at: path, blockSizeExponent: 12)
+      try file.write([UInt8](repeating: 1, count: 20_000), at: 0)
+      try file.write([UInt8](repeating: 2, count: 20_000), at: far)
+      try file.sync()
+      let number = try vault.attributes(at: path).number
+      let key = vault.index.read { $0.rowKeys.mapDirectory(number, 0) }
+      #expect(try vault.index.read { try $0.value(.mapDirectory, key) } != nil)
+      if isCut {
+        try file.truncate(to: 20_000)
+        try file.sync()
+        #expect(try vault.index.read { try $0.value(.mapDirectory, key) } == nil)
+      }
+      try file.close()
+      try vault.commit()
+      try vault.remove(path)
+      try vault.commit()
+      #expect(try vault.index.read { try $0.value(.mapDirectory, key) } == nil)
+      #expect(try vault.verify(isDeep: true).isClean)
+    }
+    try vault.close()
+  }
+}
