@@ -1,4 +1,4 @@
-/// Why a mount could not be made or ended. Its description says what to do, and names no file.
+/// Why a mount could not be made or ended. Its description says what to do, and names no file and no program.
 public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   /// There is no /dev/fuse.
   case noDevice
@@ -10,8 +10,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case failed
   /// The same for a mount that other users were to see, which not everybody may make.
   case othersRefused
-  /// Programs use files in it; those that can be told, by name and process.
-  case busy([String])
+  /// Programs use files in it; those that can be told.
+  case busy(MountUsers)
   /// Something else is mounted on a folder in it.
   case busyBelow
   /// Another user has mounted it.
@@ -30,7 +30,10 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  public var description: String {
+  public var description: String { text(namingPrograms: false) }
+
+  /// - Parameter namingPrograms: as of ``MountUsers/text(naming:)``.
+  public func text(namingPrograms: Bool) -> String {
     switch self {
     case .noDevice:
       "this system has no /dev/fuse; load it with: modprobe fuse (in a container: pass the device in)"
@@ -41,8 +44,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .othersRefused:
       "the system refused a mount that other users can see; have the line user_allow_other put into /etc/fuse.conf, or "
         + "leave --allow-other out"
-    case .busy(let programs):
-      "programs use files in it\(programs.isEmpty ? "" : " (\(programs.joined(separator: ", ")))"); close them, or use --force"
+    case .busy(let users):
+      "programs use files in it\(users.isEmpty ? "" : " (\(users.text(naming: namingPrograms)))"); close them, or use --force"
     case .busyBelow: "something else is mounted on a folder in it; end that first, or use --force"
     case .notYours: "another user has mounted it, who alone can end it"
     case .notMounted: "no vault is mounted there"

@@ -1,23 +1,43 @@
 internal import Foundation
 internal import Glibc
 
-/// The programs that keep a mount from being ended, as far as this process may look at them.
-enum MountUsers {
+/// The programs that use a mount, as far as this process may look at them.
+public struct MountUsers: Sendable, Equatable {
+  private struct User: Equatable {
+    let name: String
+    let process: Int32
+  }
+
+  private var users: [User] = []
+  /// There are more than are named.
+  private var hasMore = false
+
   /// Programs that are named at most.
   private static let limit = 4
 
-  /// Programs whose working folder, root, program file or open files lie at or below `place`, a canonical path: their names
-  /// and process numbers. What a program has only mapped is not seen.
+  /// Programs whose working folder, root, program file or open files lie at or below `place`, a canonical path. What a program
+  /// has only mapped is not seen.
   ///
   /// - Parameter server: the process that serves the mount.
-  static func names(at place: String, servedBy server: Int32 = getpid()) -> [String] {
+  init(at place: String, servedBy server: Int32 = getpid()) {
     let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-    var found: [String] = []
-    for number in processes.compactMap({ Int32($0) }).sorted() where number != server && uses(place, number) {
-      guard found.count < limit else { return found + ["…"] }
-      found.append("\(name(of: number)) \(number)")
+    for number in processes.compactMap({ Int32($0) }).sorted() where number != server && Self.uses(place, number) {
+      guard users.count < Self.limit else {
+        hasMore = true
+        return
+      }
+      users.append(User(name: Self.name(of: number), process: number))
     }
-    return found
+  }
+
+  public var isEmpty: Bool { users.isEmpty }
+
+  /// Their process numbers.
+  ///
+  /// - Parameter naming: with their names, which may be those of files in the vault: for a person alone.
+  public func text(naming: Bool) -> String {
+    let texts = users.map { naming ? "\($0.name) \($0.process)" : "process \($0.process)" }
+    return (texts + (hasMore ? ["…"] : [])).joined(separator: ", ")
   }
 
   private static func uses(_ place: String, _ process: Int32) -> Bool {

@@ -12,8 +12,8 @@ public enum Mounts {
   /// them.
   ///
   /// - Parameter server: the process that serves the mount.
-  public static func users(at place: String, servedBy server: Int32) -> [String] {
-    MountUsers.names(at: place, servedBy: server)
+  public static func users(at place: String, servedBy server: Int32) -> MountUsers {
+    MountUsers(at: place, servedBy: server)
   }
 
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
@@ -90,7 +90,7 @@ public enum Mounts {
   }
 
   private static func busy(at place: String) -> MountError {
-    entries().contains { $0.place.hasPrefix(place + "/") } ? .busyBelow : .busy(MountUsers.names(at: place))
+    entries().contains { $0.place.hasPrefix(place + "/") } ? .busyBelow : .busy(MountUsers(at: place))
   }
 
   /// Spaces, tabs, line breaks and backslashes stand as three octal digits.

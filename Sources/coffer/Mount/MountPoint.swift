@@ -78,7 +78,7 @@
         case .foreign: 64
         case .notYours: 77
         }
-      self.init(code: code, text: error.description)
+      self.init(code: code, text: error.text(namingPrograms: Session.present.errors.isTerminal))
     }
   }
 #endif

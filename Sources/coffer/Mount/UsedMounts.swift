@@ -1,9 +1,10 @@
 #if canImport(CofferMount)
   internal import CofferMount
+  internal import CofferSystem
 
   /// Mounts that programs use while somebody ends them all: what those programs do next is not what they think.
   struct UsedMounts {
-    private let mounts: [(place: String, programs: [String])]
+    private let mounts: [(place: String, users: MountUsers)]
 
     /// - Parameters:
     ///   - places: canonical paths of mount points. One that was taken out of the tree has no users that could be told from those
@@ -11,15 +12,16 @@
     ///   - server: the process that serves the mounts.
     init(at places: [String], servedBy server: Int32) {
       mounts = Set(places).sorted().filter(Mounts.isVault).map { ($0, Mounts.users(at: $0, servedBy: server)) }
-        .filter { !$0.programs.isEmpty }
+        .filter { !$0.users.isEmpty }
     }
 
     /// Tells a person of the mounts that have ended since.
     func tell() {
-      for (place, programs) in mounts where !Mounts.isVault(at: place) {
+      let isTerminal = Session.present.errors.isTerminal
+      for (place, users) in mounts where !Mounts.isVault(at: place) {
         Output.note(
           "programs used files in the mount at \(PathText.shown(Array(place.utf8))), which has ended "
-            + "(\(programs.joined(separator: ", "))): what is written to that folder now is not in the vault")
+            + "(\(users.text(naming: isTerminal))): what is written to that folder now is not in the vault")
       }
     }
   }
