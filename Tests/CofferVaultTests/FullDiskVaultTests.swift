@@ -49,6 +49,66 @@ struct FullDiskVaultTests {
     try again.close()
   }
 
+  private final class Readers: Sendable {
+    struct State {
+      var isReading = false
+      var found = 0
+      var failures: [VaultError] = []
+    }
+    let state = Synchronization.Mutex(State())
+  }
+
+  /// To read a page SQLite may have to write another, which finds no room: then it refuses the reader, and ends the transaction.
+  @Test(arguments: [24, 96])
+  func `who reads in the midst of a commit harms nothing where there is no room`(mebibytes: Int) throws {
+    let small = try SmallDisk(mebibytes: mebibytes, seed: 31)
+    let bytes = small.generator.bytes(1500)
+    for number in 0..<5000 { try small.vault.importFile(small.fixture.source(bytes), to: VaultPath("file \(number)")) }
+    try small.vault.commit()
+    let numbers = try (4000..<5000).map { try small.vault.attributes(at: VaultPath("file \($0)")).number }
+    try small.vault.index.forgetOpened()
+    try small.disk.fill()
+    let (vault, readers) = (small.vault, Readers())
+    let tables = vault.index.tables
+    var next = 0
+    tables.willLetReadersIn = {
+      guard next < numbers.count else { return }
+      if readers.state.withLock({ state in
+        defer { state.isReading = true }
+        return !state.isReading
+      }) {
+        let number = numbers[next]
+        next += 1
+        Thread.detachNewThread {
+          let size = Result { () throws(VaultError) in try vault.look { try $0.inode(number).byteCount } }
+          readers.state.withLock { state in
+            state.isReading = false
+            switch size {
+            case .success(let size): state.found += size == 1500 ? 1 : 0
+            case .failure(let error): state.failures.append(error)
+            }
+          }
+        }
+      }
+      // One that was refused waits for the connection, and not for a turn.
+      var patience = 10_000
+      while patience > 0, tables.turns.readerCount == 0, readers.state.withLock({ $0.isReading }) {
+        patience -= 1
+        sched_yield()
+      }
+    }
+    for number in 0..<4000 { try small.vault.remove(VaultPath("file \(number)")) }
+    try small.vault.commit()
+    tables.willLetReadersIn = {}
+    while readers.state.withLock({ $0.isReading }) { sched_yield() }
+    let (found, failures) = readers.state.withLock { ($0.found, $0.failures) }
+    #expect(found > 10 && failures.isEmpty, "\(found) \(failures)")
+    for number in 4000..<5000 { small.files["file \(number)"] = bytes }
+    try small.check(small.vault)
+    #expect(try small.vault.verify(isDeep: true).isClean)
+    try small.vault.close()
+  }
+
   /// - Parameter mebibytes: the larger one has room enough until another program takes it.
   @Test(arguments: [24, 96])
   func `thousands of names can be removed where there is room for nothing else`(mebibytes: Int) throws {

@@ -179,7 +179,7 @@ extension IndexSession {
       pages = node.pageCount
       end = (pages + MapDirectory.pagesPerGroup - 1) / MapDirectory.pagesPerGroup
     }
-    // Whatever is no longer has no directory either: it goes with the last group that has a bit.
+    // Whatever is no longer than a group has no directory.
     if let end, end <= 1, start == 0 {
       for page in 0..<pages { try remove(.map, rowKeys.mapPage(number, page)) }
       return nil

@@ -5,7 +5,8 @@ internal import CofferSystem
 ///
 /// Map pages lie in groups of 64 with neighbouring row keys. Directory d is a bitmap of the 4,096 groups from 4096 d on:
 /// where a bit is clear, or the directory has no row, no page of that group has one. A set bit says nothing but *look*.
-/// Group 0 is always looked at, so that a file of up to 4,096 blocks needs no directory.
+/// Group 0 is always looked at, so that a file of up to 4,096 blocks needs no directory, and has none: a bit goes with the
+/// group's last row, and the directory's row with its last bit.
 ///
 /// A page without a row is a hole of 64 blocks, whatever the directory says. That somebody took the row away is not this
 /// record's to notice: the sum and count of the row's bucket do not fit then, and nothing in the bucket is read.

@@ -18,11 +18,13 @@ final class ConnectionTurns: @unchecked Sendable {
   private final class Reader {
     /// Both are called by who has the connection.
     let mayRead: () -> Bool
-    let body: () -> Void
+    let body: (_ isLetIn: Bool) -> Void
     /// Under `condition`.
     var isDone = false
 
-    init(_ mayRead: @escaping () -> Bool, _ body: @escaping () -> Void) { (self.mayRead, self.body) = (mayRead, body) }
+    init(_ mayRead: @escaping () -> Bool, _ body: @escaping (Bool) -> Void) {
+      (self.mayRead, self.body) = (mayRead, body)
+    }
   }
 
   /// Runs `body` while nobody else uses the connection, but for readers where it lets them in.
@@ -38,15 +40,17 @@ final class ConnectionTurns: @unchecked Sendable {
 
   /// Runs `body`, which reads, while nobody else uses the connection: on this thread, or on one that lets it in.
   ///
-  /// - Parameter mayRead: whether that thread's work leaves what is to be read as it was.
-  func read(where mayRead: @escaping () -> Bool, _ body: @escaping () -> Void) {
+  /// - Parameters:
+  ///   - mayRead: whether that thread's work leaves what is to be read as it was.
+  ///   - body: is told whether it runs in the midst of that work.
+  func read(where mayRead: @escaping () -> Bool, _ body: @escaping (_ isLetIn: Bool) -> Void) {
     condition.lock()
     if isTaken, waitForTurn(Reader(mayRead, body)) { return condition.unlock() }
     isTaken = true
     condition.unlock()
     letsReadersIn = false
     defer { giveBack() }
-    body()
+    body(false)
   }
 
   /// Whether somebody else has read for it; else the connection is free. Called and returns under `condition`.
@@ -60,21 +64,24 @@ final class ConnectionTurns: @unchecked Sendable {
     return false
   }
 
-  /// Lets those who wait to read have their turn, as far as they may. Called by who has the connection. Whether any had one.
-  func letReadersIn() -> Bool {
+  /// Lets those who wait to read have their turn, as far as they may, one after the other while `goesOn`. Called by who has the
+  /// connection. Whether any had one.
+  func letReadersIn(while goesOn: () -> Bool = { true }) -> Bool {
     guard letsReadersIn, waitingCount.load(ordering: .relaxed) > 0 else { return false }
-    // They wait as long as the connection is taken, so that none goes.
-    let readers = condition.withLock { waiting }
-    let ready = readers.filter { $0.mayRead() }
-    if ready.isEmpty { return false }
-    for reader in ready { reader.body() }
-    condition.withLock {
-      for reader in ready { reader.isDone = true }
-      waiting.removeAll { $0.isDone }
-      waitingCount.store(waiting.count, ordering: .relaxed)
-      condition.broadcast()
+    var hasRead = false
+    // They wait as long as the connection is taken, so that none goes; those that come meanwhile have their turn next time.
+    for reader in condition.withLock({ waiting }) where reader.mayRead() {
+      guard goesOn() else { break }
+      reader.body(true)
+      hasRead = true
+      condition.withLock {
+        reader.isDone = true
+        waiting.removeAll { $0.isDone }
+        waitingCount.store(waiting.count, ordering: .relaxed)
+        condition.broadcast()
+      }
     }
-    return true
+    return hasRead
   }
 
   /// How many wait to read, for tests.

@@ -49,10 +49,15 @@ final class Index: Sendable {
     queue = try IndexDatabase.open(at: folder.path + "/" + VaultFormat.index)
     (tables, session) = try queue.inDatabase { db in
       let tables = try IndexTables(db, keys: keys, vault: vault)
-      try tables.readJournal(CommitJournal(in: folder, metadataKey: keys.metadata, vault: vault))
-      let session = IndexSession(stored: try StoredRows(tables), keys: keys)
-      session.hasConnection = false
-      return (tables, session)
+      do {
+        try tables.readJournal(CommitJournal(in: folder, metadataKey: keys.metadata, vault: vault))
+        let session = IndexSession(stored: try StoredRows(tables), keys: keys)
+        session.hasConnection = false
+        return (tables, session)
+      } catch {
+        tables.close()
+        throw error
+      }
     }
   }
 
@@ -102,17 +107,24 @@ final class Index: Sendable {
   private func fetch(_ missing: [StoredRead], for answers: inout StoredAnswers) {
     // Another thread may read for this one.
     var found = answers
-    tables.using(for: missing) { [self] in
-      let wanted = lock.withLock { session.expectations(of: missing) }
-      let outcomes = wanted.map { wanted in
-        (
-          read: wanted.read, expected: wanted.expected,
-          outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) }
-        )
-      }
-      lock.withLock { session.take(outcomes, for: &found) }
-    }
+    var isComplete = false
+    tables.using(for: missing) { [self] isLetIn in isComplete = read(missing, withFailures: !isLetIn, for: &found) }
+    if !isComplete { tables.using { _ = read(missing, withFailures: true, for: &found) } }
     answers = found
+  }
+
+  /// Called by who has the connection. `false` where something failed and is left out for it.
+  private func read(_ missing: [StoredRead], withFailures: Bool, for answers: inout StoredAnswers) -> Bool {
+    let wanted = lock.withLock { session.expectations(of: missing) }
+    let outcomes = wanted.map { wanted in
+      (
+        read: wanted.read, expected: wanted.expected,
+        outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) }
+      )
+    }
+    let told = outcomes.filter { withFailures || (try? $0.outcome.get()) != nil }
+    lock.withLock { session.take(told, for: &answers) }
+    return told.count == outcomes.count
   }
 
   /// Runs `body` while nobody else uses the connection or the session.
@@ -257,9 +269,14 @@ final class Index: Sendable {
       }
       let copy = try DatabaseQueue(path: path)
       try withoutActuallyEscaping(isCancelled) { isCancelled in
-        try queue.backup(to: copy, pagesPerStep: Self.pagesPerStep) { _ in
-          if isCancelled() { throw VaultError.cancelled }
-          try self.tables.letReadersIn()
+        // In no transaction, which a reader's failure could end.
+        try queue.inDatabase { source in
+          try copy.inDatabase { target in
+            try source.backup(to: target, pagesPerStep: Self.pagesPerStep) { _ in
+              if isCancelled() { throw VaultError.cancelled }
+              self.tables.letReadersIn()
+            }
+          }
         }
       }
       try copy.inDatabase { try tables.storeJournaled(in: $0) }

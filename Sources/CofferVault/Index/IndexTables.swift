@@ -33,6 +33,7 @@ final class IndexTables {
   private var writeCount = 0
   /// A write has failed, and nobody knows what is stored.
   private var isUnsure = false
+  private var isClosed = false
   /// Commits of an opening that SQLite gets at once: those of a program that opens a vault for one change make no journal. At
   /// least one, which brings the opening's salt; tests have no more.
   var commitsBeforeJournal = 4
@@ -51,20 +52,36 @@ final class IndexTables {
   }
 
   /// As `using`, for who is about to ask for `reads` and nothing else: perhaps on another thread, while it writes something
-  /// else.
-  func using(for reads: [StoredRead], _ body: @escaping () -> Void) {
+  /// else. What fails then says nothing, for the failure may be the writer's: as where a page is read and there is no room for
+  /// another that must make way for it.
+  func using(for reads: [StoredRead], _ body: @escaping (_ isLetIn: Bool) -> Void) {
     turns.read(where: { [self] in !reads.contains(where: isUnderWay) }, body)
   }
 
   /// Whether the transaction that is under way changes what `read` asks for. Called by who has the connection.
   func isUnderWay(_ read: StoredRead) -> Bool { underWay?.touches(read) ?? false }
 
-  /// Called between two rows, or two steps of a copy.
-  func letReadersIn() throws {
+  /// Called between two steps of a copy.
+  func letReadersIn() { _ = turns.letReadersIn() }
+
+  /// Called between two rows of a transaction. Throws ``TransactionEnded``.
+  private func letReadersIn(_ time: inout ReadersTime) throws {
     willLetReadersIn()
-    guard turns.letReadersIn(), underWay != nil, !statements.isInTransaction else { return }
-    // A read that fails may end the transaction. What came next would be stored row by row.
-    throw VaultError.system(SystemError(code: EIO, call: "read"))
+    if turns.letReadersIn(while: { time.isLeft() }), !statements.isInTransaction { throw TransactionEnded() }
+    time.didLetIn()
+  }
+
+  /// A reader's failure has ended the transaction that let it in. What came next would be stored row by row.
+  private struct TransactionEnded: Error {}
+
+  /// Stores rows in one transaction, which lets readers in; where that ends it, in one that does not.
+  private func store(lettingReadersIn transaction: (_ between: () throws -> Void) throws -> Void) throws {
+    var time = ReadersTime()
+    do {
+      try transaction { try letReadersIn(&time) }
+    } catch is TransactionEnded {
+      try transaction {}
+    }
   }
 
   /// Called by tests' commits where readers could be let in.
@@ -73,6 +90,8 @@ final class IndexTables {
   /// Ends every use of the connection. What cannot be brought from the journal to SQLite stays there, from where the next opening
   /// has it.
   func close() {
+    if isClosed { return }
+    isClosed = true
     try? emptyJournal()
     if journaled.isEmpty, writeCount > 0, !isUnsure { journal?.remove() }
     statements.close()
@@ -273,12 +292,14 @@ final class IndexTables {
     // One after the other, each with the room of the log: together they may need more than was kept for removals.
     if logIsShort { try storeJournaled() }
     if journaled.isEmpty {
-      try statements.store(
-        changes, pages: commit.sealedPages, salt: commit.newSalt, root: commit.sealedRoot, between: letReadersIn)
+      try store { between in
+        try statements.store(
+          changes, pages: commit.sealedPages, salt: commit.newSalt, root: commit.sealedRoot, between: between)
+      }
     } else {
       var rows = journaled
       rows.take(changes, pages: commit.sealedPages, root: commit.sealedRoot)
-      try statements.store(rows, salt: commit.newSalt, between: letReadersIn)
+      try store { between in try statements.store(rows, salt: commit.newSalt, between: between) }
     }
     noteStored()
   }

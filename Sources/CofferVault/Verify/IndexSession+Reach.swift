@@ -24,6 +24,11 @@ extension IndexSession {
     let perDirectory = MapDirectory.groupsPerDirectory
     let end = (pageCount + MapDirectory.pagesPerGroup - 1) / MapDirectory.pagesPerGroup
     var recordCount: UInt64 = 0
+    // Of whatever is no longer than a group nothing leads to a directory.
+    if end <= 1, position.group < end {
+      next.group = end
+      return (MapGroup(pages: 0..<pageCount, recordCount: 0), next)
+    }
     while next.group < end {
       let index = next.group / perDirectory
       if next.directory?.index != index {

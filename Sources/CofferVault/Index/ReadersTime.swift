@@ -1,0 +1,32 @@
+internal import Foundation
+
+/// How long a transaction's readers may keep it from its end: not longer than its own rows take, so that whoever waits for it
+/// waits twice as long at most, however many they are.
+struct ReadersTime {
+  private let start = ReadersTime.now
+  /// Of the turns so far, in nanoseconds.
+  private var spent: UInt64 = 0
+  /// Where the present turn began.
+  private var turn: UInt64?
+
+  /// So much more, for the first rows.
+  private static let allowance: UInt64 = 1_000_000
+
+  /// Whether another reader may be let in. The first of a turn begins it.
+  mutating func isLeft() -> Bool {
+    let now = Self.now
+    let began = turn ?? now
+    turn = began
+    let all = spent + (now - began)
+    return all <= now - start - all + Self.allowance
+  }
+
+  /// The turn is over.
+  mutating func didLetIn() {
+    guard let began = turn else { return }
+    spent += Self.now - began
+    turn = nil
+  }
+
+  private static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
+}
