@@ -302,6 +302,46 @@ import Testing
     try again.close()
   }
 
+  /// What fails there may be the writer's failure: whoever asks again when it is over is told what is so.
+  @Test func `what fails in the midst of a commit is asked for again after it`() throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.changedVault(fixture)
+    let tables = vault.index.tables
+    let key = vault.index.read { $0.rowKeys.inode(numbers[7]) }
+    let record = tables.statements[.record]
+    let stored = try tables.using {
+      try key.withBytes { key in try #require(try record.value.first(.bytes(key)) { Array(try $0[0]) }) }
+    }
+    let size = Shared<Result<UInt64, any Error>?>(nil)
+    var ended: DispatchSemaphore?
+    var turnCount = 0
+    tables.willLetReadersIn = {
+      turnCount += 1
+      do {
+        switch turnCount {
+        case 4:
+          ended = Self.start {
+            let found = Result { try vault.index.read { try $0.inode(numbers[7]).byteCount } }
+            size.set(found)
+          }
+          Self.wait { tables.turns.readerCount == 1 }
+          try key.withBytes { try record.delete.run(.bytes($0)) }
+        case 8:
+          #expect(size.now == nil)
+          try key.withBytes { key in try stored.withUnsafeBytes { try record.insert.run(.bytes(key), .bytes($0)) } }
+        default: break
+        }
+      } catch { Issue.record(error) }
+    }
+    try vault.commit()
+    tables.willLetReadersIn = {}
+    try #require(ended).wait()
+    #expect(turnCount > 8)
+    #expect(try #require(size.now).get() == 3007)
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
   @Test func `a turn ends where it has taken long enough, and who waits has the next`() {
     let turns = ConnectionTurns()
     let readCount = Shared(0)
