@@ -129,6 +129,30 @@ import Testing
     #expect(turns.readerCount == 0)
   }
 
+  @Test func `readers take as long as the rows of a transaction, and a millisecond more`() {
+    let millisecond: UInt64 = 1_000_000
+    var now: UInt64 = 5_000 * millisecond
+    var time = ReadersTime { now }
+    func isLeft() -> Bool { time.isLeft() }
+    // A turn in which nobody waits is none.
+    time.didLetIn()
+    #expect(isLeft())
+    now += millisecond
+    #expect(isLeft())
+    now += 1
+    #expect(!isLeft())
+    time.didLetIn()
+    // Four of rows, after one and a bit of readers.
+    now += 4 * millisecond
+    #expect(isLeft())
+    now += 4 * millisecond - 1
+    #expect(isLeft())
+    now += 1
+    #expect(!isLeft())
+    time.didLetIn()
+    #expect(!isLeft())
+  }
+
   // MARK: What a transaction changes
 
   @Test func `what a transaction changes is what it is said to change`() {
@@ -203,8 +227,11 @@ import Testing
         try vault.index.tables.using { try #require(vault.index.tables.journal).room } < CommitJournal.byteCount / 2
           + CommitJournal.byteCount / 4)
     }
-    for number in stride(from: 0, to: count, by: 2) {
-      try vault.setAttributes(AttributeChanges(permissions: 0o700), of: numbers[number])
+    // In an order in which nobody is given those between.
+    for first in stride(from: 0, to: 40, by: 2) {
+      for number in stride(from: first, to: count, by: 40) {
+        try vault.setAttributes(AttributeChanges(permissions: 0o700), of: numbers[number])
+      }
     }
     return (vault, numbers)
   }

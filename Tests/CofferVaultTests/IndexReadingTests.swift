@@ -157,6 +157,63 @@ import Testing
     try vault.close()
   }
 
+  @Test func `who reads one record after the other is given the next with it, and no other does`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.vault(fixture, files: 200)
+    let numbers = try (0..<200).map { try Self.number(of: "file\($0)", in: vault) }
+    func attempts(_ order: [Int]) throws -> Int {
+      try vault.index.forgetOpened()
+      var attempts = 0
+      for position in order {
+        let size = try vault.index.read { session in
+          attempts += 1
+          return try session.inode(numbers[position]).byteCount
+        }
+        #expect(size == 100 + UInt64(position) * 400)
+      }
+      return attempts
+    }
+    // Two buckets for each 64, and one more for each of those that are read alone.
+    #expect(try attempts(Array(0..<200)) < 200 + 200 / 8 + 20)
+    let apart = (0..<8).flatMap { first in stride(from: 199 - first, through: 0, by: -20) }
+    #expect(try attempts(apart) >= 2 * apart.count)
+    // Numbers that nobody has.
+    try vault.index.forgetOpened()
+    for number in (UInt64.max - 40)...UInt64.max {
+      #expect(try vault.index.read { try $0.inodeIfPresent(InodeNumber(value: number)) == nil })
+    }
+    // What was given is no longer what is stored.
+    _ = try attempts([50, 51])
+    for position in 52..<60 { try vault.setAttributes(AttributeChanges(permissions: 0o700), of: numbers[position]) }
+    try vault.commitNames()
+    for position in 52..<60 { #expect(try vault.attributes(of: numbers[position]).permissions == 0o700) }
+    try vault.close()
+  }
+
+  @Test func `damage of a record that is given ahead is told to nobody but who asks for it`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.vault(fixture, files: 60)
+    let numbers = try (0..<60).map { try Self.number(of: "file\($0)", in: vault) }
+    let key = vault.index.read { $0.rowKeys.inode(numbers[30]) }
+    try vault.close()
+    // The row that counts, with its tag, and content that this tag is not of.
+    let raw = try RawIndex(fixture.vaultPath)
+    var value = try #require(try raw.value(.record, Data(key.bytes).databaseValue))
+    value[value.count / 2] ^= 1
+    try raw.update(.record, Data(key.bytes).databaseValue, to: value)
+    try raw.close()
+    let again = try fixture.open()
+    for position in 0..<60 {
+      let size = Result { try again.index.read { try $0.inode(numbers[position]).byteCount } }
+      if position == 30 {
+        #expect(throws: (any Error).self) { try size.get() }
+      } else {
+        #expect(try size.get() == 100 + UInt64(position) * 400)
+      }
+    }
+    try again.close()
+  }
+
   @Test func `a salt that somebody stored for one that was drawn means nothing`() throws {
     let sealer = RecordSealer(metadataKey: SecretKey(), vault: VaultID())
     let row = [UInt8](repeating: 7, count: RowKey.byteCount)

@@ -19,6 +19,8 @@ final class ConnectionTurns: @unchecked Sendable {
     /// Both are called by who has the connection.
     let mayRead: () -> Bool
     let body: (_ isLetIn: Bool) -> Void
+    /// May not read for now, which is not asked again: what it waits for is the connection. Touched by who has that.
+    var isRefused = false
     /// Under `condition`.
     var isDone = false
 
@@ -70,8 +72,10 @@ final class ConnectionTurns: @unchecked Sendable {
     guard letsReadersIn, waitingCount.load(ordering: .relaxed) > 0 else { return false }
     var hasRead = false
     // They wait as long as the connection is taken, so that none goes; those that come meanwhile have their turn next time.
-    for reader in condition.withLock({ waiting }) where reader.mayRead() {
+    for reader in condition.withLock({ waiting }) where !reader.isRefused {
       guard goesOn() else { break }
+      reader.isRefused = !reader.mayRead()
+      if reader.isRefused { continue }
       reader.body(true)
       hasRead = true
       condition.withLock {

@@ -92,9 +92,9 @@ final class Index: Sendable {
         }
       }
       answers = session.end()
-      let missing = session.missing
+      let (missing, ahead) = (session.missing, session.askedAhead)
       lock.unlock()
-      fetch(missing, for: &answers)
+      fetch(missing, ahead, for: &answers)
     }
     return try exclusively { try body(session) }
   }
@@ -104,11 +104,16 @@ final class Index: Sendable {
   private static let attemptLimit = 64
 
   /// Reads what an operation needs, while the others go on.
-  private func fetch(_ missing: [StoredRead], for answers: inout StoredAnswers) {
+  ///
+  /// - Parameter ahead: what it is likely to need next, and is read with the others where that is simple.
+  private func fetch(_ missing: [StoredRead], _ ahead: [StoredRead], for answers: inout StoredAnswers) {
     // Another thread may read for this one.
     var found = answers
     var isComplete = false
-    tables.using(for: missing) { [self] isLetIn in isComplete = read(missing, withFailures: !isLetIn, for: &found) }
+    tables.using(for: missing) { [self] isWithin in
+      isComplete = read(missing, withFailures: !isWithin, for: &found)
+      _ = read(ahead.filter { !tables.isUnderWay($0) }, withFailures: false, for: &found)
+    }
     if !isComplete { tables.using { _ = read(missing, withFailures: true, for: &found) } }
     answers = found
   }

@@ -44,6 +44,9 @@ final class IndexSession {
   private var hasFailed = false
   /// Operations since the last commit began.
   private(set) var operationCount = 0
+  /// The inode whose record was asked for last of those that were not in memory, and the one before it.
+  private var asked = IndexSession.nothingAsked
+  private static let nothingAsked: (last: UInt64, before: UInt64) = (.max, .max)
 
   /// As many operations as there were when a commit last found the disk full; nil since one has succeeded.
   private var operationCountAtFailure: Int?
@@ -285,6 +288,8 @@ final class IndexSession {
 
   /// What the running operation needs that must be read before it begins anew.
   var missing: [StoredRead] { stored.missing }
+  /// What it is likely to need next.
+  var askedAhead: [StoredRead] { stored.askedAhead }
 
   /// An operation begins, or begins anew with what was read for it.
   func begin(_ answers: StoredAnswers) { stored.begin(answers) }
@@ -305,6 +310,10 @@ final class IndexSession {
   ) {
     for (read, expected, outcome) in found {
       guard let outcome = stored.take(outcome, of: read) else { continue }
+      // Also for who comes next: it may have been asked for ahead.
+      if case .value(let id) = read, case .success(.value(let bytes)) = outcome, id.kind == .inode {
+        cache.insert(.bytes(bytes), id, cost: Record.bytes(bytes).cost)
+      }
       if case .success(.bucket) = outcome, !answers.keepsBuckets { continue }
       answers.add(outcome, of: read, expected)
     }
@@ -425,6 +434,7 @@ final class IndexSession {
 
   /// Reads everything anew from here on: for ``Index/forgetOpened()``.
   func forgetOpened() {
+    asked = Self.nothingAsked
     cache = GenerationCache(limit: cache.limit)
     listed = ListedRows(limit: listed.limit)
     // What has changed was verified before, and is to be committed by that.
@@ -442,7 +452,12 @@ final class IndexSession {
 
   func inodeIfPresent(_ number: InodeNumber) throws -> Inode? {
     let id = RowID(kind: .inode, key: rowKeys.inode(number))
-    switch try record(id) {
+    let found: Record?
+    do { found = try record(id) } catch let error as NotInMemory {
+      askAhead(of: number)
+      throw error
+    }
+    switch found {
     case nil: return nil
     case .inode(let inode)?:
       guard inode.number == number else { throw MalformedBytes() }
@@ -454,6 +469,23 @@ final class IndexSession {
       return inode
     }
   }
+
+  /// Whoever reads one record after the other, as a program does that goes through a tree, is given the next ones with each that
+  /// is not in memory: they lie beside it.
+  private func askAhead(of number: InodeNumber) {
+    // An operation that begins anew asks again.
+    if asked.last != number.value { asked = (number.value, asked.last) }
+    guard asked.before < number.value, number.value - asked.before <= Self.inodesAhead + 1 else { return }
+    let (end, isBeyond) = number.value.addingReportingOverflow(Self.inodesAhead)
+    // Whoever asks has made the number up.
+    if isBeyond { return }
+    for next in (number.value + 1)...end {
+      let id = RowID(kind: .inode, key: rowKeys.inode(InodeNumber(value: next)))
+      if changed(id) == nil, cache.find(id) == nil { stored.askAhead(for: id) }
+    }
+  }
+
+  private static let inodesAhead: UInt64 = 16
 
   func store(_ inode: Inode) throws { try set(.inode(inode), RowID(kind: .inode, key: rowKeys.inode(inode.number))) }
 

@@ -52,11 +52,16 @@ final class IndexTables {
   }
 
   /// As `using`, for who is about to ask for `reads` and nothing else: perhaps on another thread, while it writes something
-  /// else. What fails then says nothing, for the failure may be the writer's: as where a page is read and there is no room for
-  /// another that must make way for it.
-  func using(for reads: [StoredRead], _ body: @escaping (_ isLetIn: Bool) -> Void) {
-    turns.read(where: { [self] in !reads.contains(where: isUnderWay) }, body)
+  /// else. `body` is told whether it reads within a transaction. What fails then says nothing, for the failure may be the writer's: as
+  /// where a page is read and there is no room for another that must make way for it.
+  func using(for reads: [StoredRead], _ body: @escaping (_ isWithin: Bool) -> Void) {
+    turns.read(
+      where: { [self] in reads.count <= Self.readsLetIn && !reads.contains(where: isUnderWay) },
+      { [self] isLetIn in body(isLetIn && underWay != nil && statements.isInTransaction) })
   }
+
+  /// So much at most is read for one who is let in: whoever wants more waits until nobody waits for them.
+  private static let readsLetIn = 64
 
   /// Whether the transaction that is under way changes what `read` asks for. Called by who has the connection.
   func isUnderWay(_ read: StoredRead) -> Bool { underWay?.touches(read) ?? false }

@@ -3,7 +3,8 @@ internal import Foundation
 /// How long a transaction's readers may keep it from its end: not longer than its own rows take, so that whoever waits for it
 /// waits twice as long at most, however many they are.
 struct ReadersTime {
-  private let start = ReadersTime.now
+  private let now: () -> UInt64
+  private let start: UInt64
   /// Of the turns so far, in nanoseconds.
   private var spent: UInt64 = 0
   /// Where the present turn began.
@@ -12,9 +13,15 @@ struct ReadersTime {
   /// So much more, for the first rows.
   private static let allowance: UInt64 = 1_000_000
 
+  /// - Parameter now: nanoseconds of a clock that nobody sets.
+  init(now: @escaping () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }) {
+    self.now = now
+    start = now()
+  }
+
   /// Whether another reader may be let in. The first of a turn begins it.
   mutating func isLeft() -> Bool {
-    let now = Self.now
+    let now = self.now()
     let began = turn ?? now
     turn = began
     let all = spent + (now - began)
@@ -24,9 +31,7 @@ struct ReadersTime {
   /// The turn is over.
   mutating func didLetIn() {
     guard let began = turn else { return }
-    spent += Self.now - began
+    spent += now() - began
     turn = nil
   }
-
-  private static var now: UInt64 { DispatchTime.now().uptimeNanoseconds }
 }

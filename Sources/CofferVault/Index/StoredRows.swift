@@ -30,6 +30,8 @@ final class StoredRows {
   private var answers = StoredAnswers()
   /// What it needs that must be read first.
   private(set) var missing: [StoredRead] = []
+  /// What it is likely to need next.
+  private(set) var askedAhead: [StoredRead] = []
   /// Whether what is needed is read at once, because the caller has the connection.
   var hasConnection = true
 
@@ -57,6 +59,7 @@ final class StoredRows {
   func begin(_ answers: StoredAnswers) {
     self.answers = answers
     missing.removeAll(keepingCapacity: true)
+    askedAhead.removeAll(keepingCapacity: true)
   }
 
   /// What was read for the operation, for when it begins anew.
@@ -126,6 +129,12 @@ final class StoredRows {
     guard try contains(id) else { return nil }
     guard case .value(let bytes)? = try need(.value(id)) else { throw NotInMemory() }
     return bytes
+  }
+
+  /// Asks for a row to be read with those that are missing, where it is there by what is known of its bucket.
+  func askAhead(for id: RowID) {
+    guard !hasConnection, verified.use(id.key.bucket), verified.tag(id.kind.table, id.key) != nil else { return }
+    askedAhead.append(.value(id))
   }
 
   func contains(_ id: RowID) throws -> Bool {
