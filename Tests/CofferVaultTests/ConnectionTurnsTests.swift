@@ -209,6 +209,7 @@ import Testing
     vault.index.read { $0.heldBucketLimit = 0 }
     // Straight to SQLite, however small they are.
     vault.index.tables.commitsBeforeJournal = .max
+    vault.index.tables.now = { 0 }
     var numbers: [InodeNumber] = []
     for number in 0..<count {
       let file = try vault.createFile(at: VaultPath("file\(number)"))

@@ -81,13 +81,16 @@ final class IndexTables {
 
   /// Stores rows in one transaction, which lets readers in; where that ends it, in one that does not.
   private func store(lettingReadersIn transaction: (_ between: () throws -> Void) throws -> Void) throws {
-    var time = ReadersTime()
+    var time = ReadersTime(now: now)
     do {
       try transaction { try letReadersIn(&time) }
     } catch is TransactionEnded {
       try transaction {}
     }
   }
+
+  /// As of ``ReadersTime``. Tests have one that stands still, and so no end of turns.
+  var now: () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }
 
   /// Called by tests' commits where readers could be let in.
   var willLetReadersIn: () -> Void = {}

@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// How long a transaction's readers may keep it from its end: not longer than its own rows take, so that whoever waits for it
 /// waits twice as long at most, however many they are.
 struct ReadersTime {
@@ -14,7 +12,7 @@ struct ReadersTime {
   private static let allowance: UInt64 = 1_000_000
 
   /// - Parameter now: nanoseconds of a clock that nobody sets.
-  init(now: @escaping () -> UInt64 = { DispatchTime.now().uptimeNanoseconds }) {
+  init(now: @escaping () -> UInt64) {
     self.now = now
     start = now()
   }
