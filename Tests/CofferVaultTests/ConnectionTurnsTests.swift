@@ -19,16 +19,6 @@ import Testing
     func change(_ body: (inout Value) -> Void) { value.withLock { body(&$0) } }
   }
 
-  /// On a thread of its own; tells when it has ended.
-  private static func start(_ body: @escaping @Sendable () -> Void) -> DispatchSemaphore {
-    let ended = DispatchSemaphore(value: 0)
-    Thread {
-      body()
-      ended.signal()
-    }.start()
-    return ended
-  }
-
   private static func wait(until condition: () -> Bool) { while !condition() { sched_yield() } }
 
   // MARK: Turns
@@ -39,7 +29,7 @@ import Testing
     turns.take(lettingReadersIn: true) {
       #expect(!turns.letReadersIn())
       for round in 1...3 {
-        let ended = Self.start { turns.read(where: { true }) { _ in readCount.change { $0 += 1 } } }
+        let ended = startThread { turns.read(where: { true }) { _ in readCount.change { $0 += 1 } } }
         Self.wait { turns.readerCount == 1 }
         #expect(readCount.now == round - 1)
         #expect(turns.letReadersIn())
@@ -54,9 +44,9 @@ import Testing
     let turns = ConnectionTurns()
     let order = Shared<[String]>([])
     let (first, second) = turns.take(lettingReadersIn: true) {
-      let first = Self.start { turns.read(where: { false }) { _ in order.change { $0.append("may not") } } }
+      let first = startThread { turns.read(where: { false }) { _ in order.change { $0.append("may not") } } }
       Self.wait { turns.readerCount == 1 }
-      let second = Self.start { turns.read(where: { true }) { _ in order.change { $0.append("may") } } }
+      let second = startThread { turns.read(where: { true }) { _ in order.change { $0.append("may") } } }
       Self.wait { turns.readerCount == 2 }
       #expect(turns.letReadersIn())
       second.wait()
@@ -75,7 +65,7 @@ import Testing
     let hasRead = Shared(false)
     // Whoever has it holds a lock that the reader takes.
     let ended = turns.take(lettingReadersIn: false) {
-      let ended = Self.start { turns.read(where: { true }) { _ in hasRead.set(true) } }
+      let ended = startThread { turns.read(where: { true }) { _ in hasRead.set(true) } }
       Self.wait { turns.readerCount == 1 }
       #expect(!turns.letReadersIn())
       #expect(!hasRead.now)
@@ -247,7 +237,7 @@ import Testing
     tables.willLetReadersIn = {
       sizes.append(size.now)
       if ended == nil {
-        ended = Self.start { size.set(try? vault.index.read { try $0.inode(numbers[7]).byteCount }) }
+        ended = startThread { size.set(try? vault.index.read { try $0.inode(numbers[7]).byteCount }) }
       }
       // It needs one thing after the other, and is let in for each.
       Self.wait { tables.turns.readerCount == 1 || size.now != nil }
@@ -312,7 +302,7 @@ import Testing
       turnCount += 1
       // Some rows are stored.
       guard turnCount == 4 else { return }
-      ended = Self.start { size.set(try? vault.index.read { try $0.inode(numbers[7]).byteCount }) }
+      ended = startThread { size.set(try? vault.index.read { try $0.inode(numbers[7]).byteCount }) }
       Self.wait { tables.turns.readerCount == 1 }
       try? tables.statements.rollback.run()
     }
@@ -348,7 +338,7 @@ import Testing
       do {
         switch turnCount {
         case 4:
-          ended = Self.start {
+          ended = startThread {
             let found = Result { try vault.index.read { try $0.inode(numbers[7]).byteCount } }
             size.set(found)
           }
@@ -375,7 +365,7 @@ import Testing
     let readCount = Shared(0)
     let ended = turns.take(lettingReadersIn: true) {
       let ended = (0..<3).map { _ in
-        Self.start { turns.read(where: { true }) { isLetIn in readCount.change { $0 += isLetIn ? 1 : 100 } } }
+        startThread { turns.read(where: { true }) { isLetIn in readCount.change { $0 += isLetIn ? 1 : 100 } } }
       }
       Self.wait { turns.readerCount == 3 }
       #expect(!turns.letReadersIn(while: { false }))
@@ -408,7 +398,7 @@ import Testing
     _ = try vault.index.copy(to: fixture.folder("copy")) {
       sizes.append(size.now)
       if ended == nil {
-        ended = Self.start { size.set(try? vault.index.read { try $0.inode(number).byteCount }) }
+        ended = startThread { size.set(try? vault.index.read { try $0.inode(number).byteCount }) }
       }
       Self.wait { turns.readerCount == 1 || size.now != nil }
       return false

@@ -32,16 +32,6 @@ import Testing
     try vault.attributes(at: VaultPath(name)).number
   }
 
-  /// On a thread of its own; tells when it has ended.
-  private static func start(_ body: @escaping @Sendable () -> Void) -> DispatchSemaphore {
-    let ended = DispatchSemaphore(value: 0)
-    Thread {
-      body()
-      ended.signal()
-    }.start()
-    return ended
-  }
-
   private final class Flag: Sendable { let isSet = Atomic(false) }
   private final class Found: Sendable { let size = Synchronization.Mutex<UInt64?>(nil) }
 
@@ -56,7 +46,7 @@ import Testing
     let found = Found()
     // Nobody reads meanwhile: as while a commit writes to a slow disk.
     let ended = try vault.index.tables.using {
-      let ended = Self.start {
+      let ended = startThread {
         let size = try? vault.index.read { session in
           asked.signal()
           return try session.inode(number).byteCount
