@@ -15,7 +15,7 @@ import Testing
   /// Calls `body` once, in the first call of a kind after it was armed: on the thread that commits, so that whoever holds a
   /// lock there waits for itself.
   private final class Within: FaultPlan {
-    private let body = Synchronization.Mutex<(call: SystemCall, body: @Sendable () throws(SystemError) -> Void)?>(nil)
+    private let body = Mutex<(call: SystemCall, body: @Sendable () throws(SystemError) -> Void)?>(nil)
 
     func arm(_ call: SystemCall, _ body: @escaping @Sendable () throws(SystemError) -> Void) {
       self.body.withLock { $0 = (call, body) }
@@ -98,11 +98,11 @@ import Testing
   /// A vault with its model, changed by whoever asks.
   private final class Workload: Sendable {
     let vault: Vault
-    private let state: Synchronization.Mutex<(model: Model, generator: SeededGenerator)>
+    private let state: Mutex<(model: Model, generator: SeededGenerator)>
 
     init(_ vault: Vault, seed: UInt64) {
       self.vault = vault
-      state = Synchronization.Mutex((Model(), SeededGenerator(seed: seed)))
+      state = Mutex((Model(), SeededGenerator(seed: seed)))
     }
 
     var model: Model { state.withLock { $0.model } }
@@ -242,7 +242,7 @@ import Testing
   /// Has no room as long as the vault keeps some for itself.
   private final class FullDisk: FaultPlan {
     private let ballast: String
-    private let state = Synchronization.Mutex((isFull: false, failureCount: 0))
+    private let state = Mutex((isFull: false, failureCount: 0))
     var failureCount: Int { state.withLock { $0.failureCount } }
     func fill() { state.withLock { $0.isFull = true } }
 

@@ -12,8 +12,8 @@ import Testing
 /// Readers in the midst of what others do with the index's connection.
 @Suite(.timeLimit(.minutes(10))) struct ConnectionTurnsTests {
   private final class Shared<Value: Sendable>: Sendable {
-    private let value: Synchronization.Mutex<Value>
-    init(_ value: Value) { self.value = Synchronization.Mutex(value) }
+    private let value: Mutex<Value>
+    init(_ value: Value) { self.value = Mutex(value) }
     var now: Value { value.withLock { $0 } }
     func set(_ new: Value) { value.withLock { $0 = new } }
     func change(_ body: (inout Value) -> Void) { value.withLock { body(&$0) } }

@@ -55,7 +55,7 @@ struct FullDiskVaultTests {
       var found = 0
       var failures: [VaultError] = []
     }
-    let state = Synchronization.Mutex(State())
+    let state = Mutex(State())
   }
 
   /// To read a page SQLite may have to write another, which finds no room: then it refuses the reader, and ends the transaction.

@@ -33,7 +33,7 @@ import Testing
   }
 
   private final class Flag: Sendable { let isSet = Atomic(false) }
-  private final class Found: Sendable { let size = Synchronization.Mutex<UInt64?>(nil) }
+  private final class Found: Sendable { let size = Mutex<UInt64?>(nil) }
 
   @Test func `who waits for what is stored keeps nobody else waiting`() throws {
     let fixture = try VaultFixture()
