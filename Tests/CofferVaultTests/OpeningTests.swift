@@ -3,9 +3,10 @@ import CofferFiles
 import CofferKeys
 import CofferSystem
 import CofferTestSupport
-import CofferVault
 import Foundation
 import Testing
+
+@testable import CofferVault
 
 @Suite struct OpeningTests {
   @Test func `a wrong passcode opens nothing and the right one does`() throws {
@@ -139,6 +140,32 @@ import Testing
     try FileManager.default.createDirectory(atPath: other.vaultPath, withIntermediateDirectories: false)
     try Data([1]).write(to: URL(filePath: other.vaultPath + "/.0123456789abcdeg.new"))
     #expect(throws: VaultError.folderNotEmpty) { try other.create() }
+  }
+
+  /// To open a pipe waits for somebody at its other end.
+  @Test(.timeLimit(.minutes(1)), arguments: ["coffer.json", "keybag.json", "ballast", "journal"])
+  func `a pipe in a file's place keeps nobody waiting`(_ name: String) throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try vault.makeDirectory(at: VaultPath("folder"))
+    try vault.close()
+    let path = fixture.vaultPath + "/" + name
+    try? FileManager.default.removeItem(atPath: path)
+    #expect(mkfifo(path, 0o600) == 0)
+    if name.hasSuffix(".json") {
+      #expect(throws: VaultError.self) { try fixture.open() }
+      return
+    }
+    let opened = try fixture.open()
+    opened.index.tables.commitsBeforeJournal = 1
+    for number in 0..<4 {
+      try opened.makeDirectory(at: VaultPath("folder \(number)"))
+      try opened.commit()
+    }
+    try opened.close()
+    let again = try fixture.open()
+    #expect(try again.list(.root).count == 5)
+    try again.close()
   }
 
   @Test func `an older copy of the vault can be read and not changed`() throws {

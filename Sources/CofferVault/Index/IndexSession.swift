@@ -44,9 +44,7 @@ final class IndexSession {
   private var hasFailed = false
   /// Operations since the last commit began.
   private(set) var operationCount = 0
-  /// The inode whose record was asked for last of those that were not in memory, and the one before it.
-  private var asked = IndexSession.nothingAsked
-  private static let nothingAsked: (last: UInt64, before: UInt64) = (.max, .max)
+  private var inodesAhead = InodesAhead()
 
   /// As many operations as there were when a commit last found the disk full; nil since one has succeeded.
   private var operationCountAtFailure: Int?
@@ -434,7 +432,7 @@ final class IndexSession {
 
   /// Reads everything anew from here on: for ``Index/forgetOpened()``.
   func forgetOpened() {
-    asked = Self.nothingAsked
+    inodesAhead = InodesAhead()
     cache = GenerationCache(limit: cache.limit)
     listed = ListedRows(limit: listed.limit)
     // What has changed was verified before, and is to be committed by that.
@@ -470,22 +468,13 @@ final class IndexSession {
     }
   }
 
-  /// Whoever reads one record after the other, as a program does that goes through a tree, is given the next ones with each that
-  /// is not in memory: they lie beside it.
   private func askAhead(of number: InodeNumber) {
-    // An operation that begins anew asks again.
-    if asked.last != number.value { asked = (number.value, asked.last) }
-    guard asked.before < number.value, number.value - asked.before <= Self.inodesAhead + 1 else { return }
-    let (end, isBeyond) = number.value.addingReportingOverflow(Self.inodesAhead)
-    // Whoever asks has made the number up.
-    if isBeyond { return }
-    for next in (number.value + 1)...end {
+    guard let numbers = inodesAhead.next(missing: number.value) else { return }
+    for next in numbers {
       let id = RowID(kind: .inode, key: rowKeys.inode(InodeNumber(value: next)))
       if changed(id) == nil, cache.find(id) == nil { stored.askAhead(for: id) }
     }
   }
-
-  private static let inodesAhead: UInt64 = 16
 
   func store(_ inode: Inode) throws { try set(.inode(inode), RowID(kind: .inode, key: rowKeys.inode(inode.number))) }
 
