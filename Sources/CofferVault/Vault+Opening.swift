@@ -42,7 +42,8 @@ struct VaultFolder {
     guard status.kind == .file, status.byteCount <= UInt64(VaultFormat.headerLimit) else {
       throw VaultError.damaged(what: name)
     }
-    return try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: descriptor).contents(limit: VaultFormat.headerLimit)
+    return try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: descriptor).contents(
+      limit: VaultFormat.headerLimit)
   }
 }
 

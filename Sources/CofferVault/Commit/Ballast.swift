@@ -19,7 +19,8 @@ final class Ballast: Sendable {
   func restore() {
     state.withLock { state in
       if state.isWhole || state.borrowers > 0 { return }
-      guard let file = try? files.open(VaultFormat.ballast, [.writeOnly, .create, .noFollow, .nonBlocking], in: folder),
+      guard
+        let file = try? files.open(VaultFormat.ballast, [.writeOnly, .create, .noFollow, .nonBlocking], in: folder),
         let status = try? file.status(), status.kind == .file
       else { return }
       let zeros = [UInt8](repeating: 0, count: 64 << 10)
