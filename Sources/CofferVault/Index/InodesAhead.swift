@@ -8,25 +8,23 @@ struct InodesAhead {
   /// Readers that are told apart.
   private static let readerLimit = 4
 
-  /// The number that each reader missed last; who was here last is last.
-  private var missed: [UInt64] = []
-  /// What was answered last: an operation that begins anew asks again.
-  private var answer: (number: UInt64, next: ClosedRange<UInt64>?)?
+  /// The number that each reader missed last, and what was answered; who was here last is last.
+  private var readers: [(missed: UInt64, next: ClosedRange<UInt64>?)] = []
 
   /// The numbers to read with `number`, whose record is missing; nil where nothing says that they will be needed.
   mutating func next(missing number: UInt64) -> ClosedRange<UInt64>? {
-    if let answer, answer.number == number { return answer.next }
+    // An operation that begins anew asks again, and others may have asked meanwhile.
+    if let known = readers.first(where: { $0.missed == number }) { return known.next }
     var next: ClosedRange<UInt64>?
-    if let reader = missed.lastIndex(where: { $0 < number && number - $0 <= Self.count + 1 }) {
-      missed.remove(at: reader)
-      // Whoever asks for a number without others behind it has made it up.
+    if let reader = readers.lastIndex(where: { $0.missed < number && number - $0.missed <= Self.count + 1 }) {
+      readers.remove(at: reader)
+      // Nobody gave a number that has no others behind it.
       let (end, isBeyond) = number.addingReportingOverflow(Self.count)
       if !isBeyond { next = number + 1...end }
-    } else if missed.count == Self.readerLimit {
-      missed.removeFirst()
+    } else if readers.count == Self.readerLimit {
+      readers.removeFirst()
     }
-    missed.append(number)
-    answer = (number, next)
+    readers.append((number, next))
     return next
   }
 }
