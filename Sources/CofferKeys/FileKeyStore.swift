@@ -30,7 +30,7 @@ public struct FileKeyStore: KeyStore {
     do {
       guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return nil }
       guard try files.status(of: item.rawValue, in: folder) != nil else { return nil }
-      let file = try files.open(item.rawValue, [.readOnly, .noFollow], in: folder)
+      let file = try files.open(item.rawValue, [.readOnly, .noFollow, .nonBlocking], in: folder)
       let status = try file.status()
       try Self.requirePrivate(status)
       guard status.kind == .file, status.byteCount <= Self.limit else { throw KeyStoreError.damaged(item) }
@@ -47,7 +47,7 @@ public struct FileKeyStore: KeyStore {
     do {
       guard let folder = try folder(of: vault, create: true) else { throw KeyStoreError.exposed }
       // Replacing a file leaves the old one's bytes on the disk.
-      let old = item.isSecret ? try? files.open(item.rawValue, [.writeOnly, .noFollow], in: folder) : nil
+      let old = item.isSecret ? try? files.open(item.rawValue, [.writeOnly, .noFollow, .nonBlocking], in: folder) : nil
       try replace(item, with: value, in: folder)
       if let old { try? files.overwriteContents(of: old) }
     } catch {
@@ -93,7 +93,7 @@ public struct FileKeyStore: KeyStore {
 
   private func acquire(in folder: OwnedDescriptor) throws -> OwnedDescriptor {
     while true {
-      let lock = try files.open(Self.lock, [.readWrite, .create, .noFollow], in: folder)
+      let lock = try files.open(Self.lock, [.readWrite, .create, .noFollow, .nonBlocking], in: folder)
       try lock.waitForExclusiveLock()
       // Whoever removed everything meanwhile removed this too: it locks nothing that others see.
       guard let named = try files.status(of: Self.lock, in: folder) else { throw KeyStoreError.nothingKept }
@@ -118,7 +118,7 @@ public struct FileKeyStore: KeyStore {
 
   /// Writes over an item of the same length; `false` where it has another.
   private func overwrite(_ item: KeyStoreItem, with value: SecretBytes, in folder: OwnedDescriptor) throws -> Bool {
-    let file = try files.open(item.rawValue, [.writeOnly, .noFollow], in: folder)
+    let file = try files.open(item.rawValue, [.writeOnly, .noFollow, .nonBlocking], in: folder)
     guard try file.status().byteCount == UInt64(value.count) else { return false }
     try file.writeAll(value)
     try file.sync()

@@ -8,7 +8,9 @@ extension FileSystem {
   public func destroy(_ name: String, in directory: OwnedDescriptor) throws(SystemError) -> Bool {
     guard let status = try status(of: name, in: directory) else { return false }
     // What is no file holds nothing of ours, and a link's target is not ours to write to.
-    if status.kind == .file { try overwriteContents(of: open(name, [.writeOnly, .noFollow], in: directory)) }
+    if status.kind == .file {
+      try overwriteContents(of: open(name, [.writeOnly, .noFollow, .nonBlocking], in: directory))
+    }
     return try unlink(name, in: directory)
   }
 

@@ -69,6 +69,30 @@ import Testing
     #expect(throws: KeyStoreError.damaged(.deviceSecret)) { try store.read(.deviceSecret, of: id) }
   }
 
+  /// To open a pipe waits for somebody at its other end.
+  @Test(.timeLimit(.minutes(10))) func `a pipe in place of an item or the lock keeps nobody waiting`() throws {
+    let folder = try TemporaryFolder()
+    let id = VaultID()
+    let store = FileKeyStore(path: folder("keys"))
+    try store.write(secret([1]), as: .deviceSecret, of: id)
+    func putPipe(_ name: String) throws {
+      let path = folder("keys/\(id)/\(name)")
+      try? FileManager.default.removeItem(atPath: path)
+      try #require(mkfifo(path, 0o600) == 0)
+    }
+    for item in KeyStoreItem.allCases {
+      try putPipe(item.rawValue)
+      #expect(throws: KeyStoreError.damaged(item)) { try store.read(item, of: id) }
+      try store.write(secret([2]), as: item, of: id)
+      #expect(try bytes(store.read(item, of: id)) == [2])
+      try putPipe(item.rawValue)
+    }
+    try putPipe("lock")
+    #expect(try store.withLock(of: id) { true })
+    try store.removeAll(of: id, keeping: [])
+    #expect(try store.read(.deviceSecret, of: id) == nil)
+  }
+
   @Test func `the lock holds between threads and stores, and needs something that is kept`() throws {
     let folder = try TemporaryFolder()
     let id = VaultID()
