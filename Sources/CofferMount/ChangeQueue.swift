@@ -1,4 +1,5 @@
 internal import CFuse3
+internal import CofferSystem
 internal import Foundation
 
 /// Tells a mount's kernel of changes from a thread of its own, which answers no request.
@@ -15,7 +16,7 @@ final class ChangeQueue: @unchecked Sendable {
   struct Ticket { fileprivate let number: Int }
 
   /// Far longer than the kernel takes where nothing holds it up, in seconds.
-  private static let briefTime = 1.0
+  static let briefTime = 1.0
 
   private let condition = NSCondition()
   // Under `condition`.
@@ -33,9 +34,11 @@ final class ChangeQueue: @unchecked Sendable {
   private var doneInVain: Int?
   private var hasEnded = false
 
+  /// Throws where the system gives no thread.
+  ///
   /// - Parameter tell: called on the queue's thread, in order.
-  init(_ tell: @escaping @Sendable (KernelChange) -> Void) {
-    let thread = Thread { [self] in
+  init(_ tell: @escaping @Sendable (KernelChange) -> Void) throws(SystemError) {
+    try NewThread.start { [self] in
       while let changes = next() {
         for change in changes { tell(change) }
         condition.withLock {
@@ -49,8 +52,6 @@ final class ChangeQueue: @unchecked Sendable {
         }
       }
     }
-    thread.name = "coffer mount changes"
-    thread.start()
   }
 
   @discardableResult
@@ -77,14 +78,12 @@ final class ChangeQueue: @unchecked Sendable {
     condition.withLock { changes.contains { nodes[$0.node] != nil || ($0.isOfName && nameCount > 0) } }
   }
 
-  /// Returns when the kernel has been told. Never from a thread for whose answer it may wait.
-  func wait(for ticket: Ticket) {
-    condition.withLock { while done < ticket.number, !hasEnded { condition.wait() } }
-  }
-
-  /// The same, but not for long; nor at all, where somebody has waited in vain and the kernel has been told of nothing since.
-  func waitBriefly(for ticket: Ticket) {
-    let end = Date(timeIntervalSinceNow: Self.briefTime)
+  /// Returns when the kernel has been told, but waits no longer than a moment; nor at all, where somebody has waited in vain and
+  /// the kernel has been told of nothing since. Never from a thread for whose answer it may wait.
+  ///
+  /// - Parameter seconds: how long that is, for tests.
+  func wait(for ticket: Ticket, atMost seconds: Double = briefTime) {
+    let end = Date(timeIntervalSinceNow: seconds)
     condition.withLock {
       while done < ticket.number, !hasEnded, doneInVain != done {
         if !condition.wait(until: end) { doneInVain = done }

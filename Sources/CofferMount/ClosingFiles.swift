@@ -1,6 +1,6 @@
 internal import CofferContainer
+internal import CofferSystem
 internal import Foundation
-internal import Synchronization
 
 /// What ``ClosingFiles`` closes.
 protocol ClosingFile: Sendable {
@@ -16,62 +16,110 @@ extension ViewFile: ClosingFile {}
 /// The kernel waits for nobody who closes a file, but the next request waits for a thread that is busy with that. So files
 /// are closed on another thread, some at a time, for to wake that costs as much as to close one. A program that makes many
 /// files has two processors work for it.
-final class ClosingFiles<File: ClosingFile>: Sendable {
-  private let queue = DispatchQueue(label: "coffer mount closing")
-  private let state = Mutex(State())
+final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
+  private let condition = NSCondition()
+  // Under `condition`.
+  private var files: [File] = []
+  /// The thread is to close what there is, and has not begun.
+  private var isWanted = false
+  /// The thread closes files.
+  private var isClosing = false
+  /// Others that close files because they wait for all.
+  private var finisherCount = 0
+  private var hasEnded = false
 
-  private struct State {
-    var files: [File] = []
-    var isClosing = false
-
-    /// Whether a thread is needed; one alone closes files.
-    mutating func begin() -> Bool {
-      defer { isClosing = true }
-      return !isClosing
-    }
-  }
-
-  /// So many files wait before somebody is woken for them, and at most.
+  /// So many files wait before the thread is woken for them, and at most.
   private static var portion: Int { 16 }
   private static var limit: Int { 128 }
+
+  /// Throws where the system gives no thread.
+  init() throws(SystemError) {
+    try NewThread.start { [self] in
+      while waitUntilWanted() { closeAll() }
+    }
+  }
 
   /// Closes a file, soon.
   func add(_ file: File) {
     guard file.hasUnjoinedChanges else { return Self.close(file) }
-    let (isTaken, begins) = state.withLock { state -> (Bool, Bool) in
-      guard state.files.count < Self.limit else { return (false, false) }
-      state.files.append(file)
-      return (true, state.files.count >= Self.portion && state.begin())
+    let isTaken = condition.withLock {
+      guard files.count < Self.limit else { return false }
+      files.append(file)
+      if files.count >= Self.portion { wantThread() }
+      return true
     }
     // Whoever writes faster than the vault can take waits here.
     if !isTaken { Self.close(file) }
-    if begins { queue.async { self.closeAll() } }
   }
 
   /// No more requests come for now: what waits need not wait for others.
-  func startClosing() {
-    if state.withLock({ !$0.files.isEmpty && $0.begin() }) { queue.async { self.closeAll() } }
-  }
+  func startClosing() { condition.withLock { if !files.isEmpty { wantThread() } } }
 
   /// Some of the files that were added are not closed yet.
-  var isBusy: Bool { state.withLock { $0.isClosing || !$0.files.isEmpty } }
+  var isBusy: Bool { condition.withLock { isClosing || finisherCount > 0 || !files.isEmpty } }
 
   /// Returns when every file that was added is closed.
   func finish() {
-    closeAll()
-    queue.sync {}
+    while true {
+      let taken = condition.withLock {
+        finisherCount += 1
+        return takeAll()
+      }
+      for file in taken { Self.close(file) }
+      let isDone = condition.withLock {
+        finisherCount -= 1
+        condition.broadcast()
+        while isClosing || finisherCount > 0 { condition.wait() }
+        return files.isEmpty
+      }
+      if isDone { return }
+    }
   }
 
+  /// Ends the thread. Nothing is added any more.
+  func end() {
+    condition.withLock {
+      hasEnded = true
+      condition.broadcast()
+    }
+  }
+
+  /// Called under `condition`.
+  private func wantThread() {
+    guard !isWanted, !isClosing else { return }
+    isWanted = true
+    condition.broadcast()
+  }
+
+  private func waitUntilWanted() -> Bool {
+    condition.withLock {
+      while !isWanted, !hasEnded { condition.wait() }
+      if hasEnded { return false }
+      isWanted = false
+      isClosing = true
+      return true
+    }
+  }
+
+  /// On the thread: closes files while there are any.
   private func closeAll() {
     while true {
-      let files = state.withLock { state -> [File] in
-        defer { state.files = [] }
-        if state.files.isEmpty { state.isClosing = false }
-        return state.files
+      let taken = condition.withLock {
+        if files.isEmpty {
+          isClosing = false
+          condition.broadcast()
+        }
+        return takeAll()
       }
-      if files.isEmpty { return }
-      for file in files { Self.close(file) }
+      if taken.isEmpty { return }
+      for file in taken { Self.close(file) }
     }
+  }
+
+  /// Called under `condition`.
+  private func takeAll() -> [File] {
+    defer { files = [] }
+    return files
   }
 
   /// A failure is remembered by the file, for those who have it open, and found again by whoever commits.

@@ -1,5 +1,6 @@
 internal import CFuse3
 internal import CofferFiles
+internal import CofferSystem
 internal import Foundation
 internal import Glibc
 
@@ -28,7 +29,7 @@ final class FuseSession: Sendable {
   // Under `condition`.
   /// Set before the threads start, and nil again when the last has ended.
   private nonisolated(unsafe) var pointer: OpaquePointer?
-  /// Threads that tell the kernel something: the session outlives them.
+  /// Threads that tell the kernel something, or answer it elsewhere: the session outlives them.
   private nonisolated(unsafe) var userCount = 0
 
   /// - Parameter server: what requests are answered by; it must outlive the session.
@@ -92,21 +93,42 @@ final class FuseSession: Sendable {
     fuse_session_destroy(session)
   }
 
+  /// Runs `body`, which answers a request, on a thread of its own, and keeps the session until that is done. Throws where there
+  /// is no thread. Called while the request is unanswered, so that there is a session.
+  func whileKept(_ body: @escaping @Sendable () -> Void) throws(SystemError) {
+    guard keep() != nil else { return }
+    do {
+      try NewThread.start { [self] in
+        defer { letGo() }
+        body()
+      }
+    } catch {
+      letGo()
+      throw error
+    }
+  }
+
+  /// The session, which is not destroyed until ``letGo()``; nil where it is already.
+  private func keep() -> OpaquePointer? {
+    condition.withLock {
+      if pointer != nil { userCount += 1 }
+      return pointer
+    }
+  }
+
+  private func letGo() {
+    condition.withLock {
+      userCount -= 1
+      condition.broadcast()
+    }
+  }
+
   /// Tells the kernel; `false` where it knows no such node or name. **Never from a thread that answers a request**: the kernel
   /// may wait for that answer first.
   @discardableResult
   func tell(_ change: KernelChange) -> Bool {
-    condition.lock()
-    let session = pointer
-    if session != nil { userCount += 1 }
-    condition.unlock()
-    guard let session else { return true }
-    defer {
-      condition.withLock {
-        userCount -= 1
-        condition.broadcast()
-      }
-    }
+    guard let session = keep() else { return true }
+    defer { letGo() }
     let outcome =
       switch change {
       case .name(let name, let folder):

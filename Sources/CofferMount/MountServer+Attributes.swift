@@ -19,12 +19,14 @@ extension MountServer {
         if mask & FUSE_SET_ATTR_SIZE != 0 {
           let size = UInt64(clamping: values!.pointee.st_size)
           try server.dropPrivileges(of: number, for: request)
-          if let file = OpenNode.file(info) {
-            try file.truncate(to: size)
-          } else {
-            let file = try existing { try server.view.open(number, .writing) }
-            try file.truncate(to: size)
-            try file.close()
+          try server.changingContent(of: number) {
+            if let file = OpenNode.file(info) {
+              try file.truncate(to: size)
+            } else {
+              let file = try existing { try server.view.open(number, .writing) }
+              try file.truncate(to: size)
+              try file.close()
+            }
           }
         }
         let changes = AttributeChanges(values!.pointee, mask)
@@ -65,7 +67,10 @@ extension MountServer {
     operations.listxattr = { request, number, room in
       Request.answer(request) { request, server in
         let names = try existing { try server.view.extendedAttributeNames(of: server.number(number)) }
-        request.reply(names.filter(isKept).flatMap { $0 + [0] }, room: room)
+        // The kernel shows the values of such to nobody else, and leaves it to the file system to show no names.
+        let isTrusted = request.owner.user == 0
+        let shown = names.filter { isKept($0) && (isTrusted || !$0.starts(with: "trusted.".utf8)) }
+        request.reply(shown.flatMap { $0 + [0] }, room: room)
       }
     }
     operations.setxattr = { request, number, name, value, count, flags in

@@ -39,7 +39,7 @@ extension MountServer {
         let file = try existing { try server.view.open(number, isWriting ? .writing : .reading) }
         if flags & O_TRUNC != 0 {
           try server.dropPrivileges(of: number, for: request)
-          try file.truncate(to: 0)
+          try server.changingContent(of: number) { try file.truncate(to: 0) }
         }
         server.didOpen(number, isWriting: isWriting)
         server.keep(file, in: &info!.pointee)
@@ -63,11 +63,11 @@ extension MountServer {
     }
     operations.write = { request, number, bytes, count, offset, info in
       Request.answer(request) { request, server in
+        // The library keeps its buffer for requests to come: no plaintext stays in it.
+        defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
         // What comes from the kernel's pages was written before, to a file without such bits.
         if info?.pointee.writepage == 0 { try server.dropPrivileges(of: server.number(number), for: request) }
-        // The library keeps its buffer for requests to come: no plaintext stays in it.
-        defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
         let content = UnsafeRawBufferPointer(start: bytes, count: count)
         guard let info, info.pointee.writepage == 0 else {
           try server.withRoom { try file.write(content, at: UInt64(offset)) }
@@ -84,6 +84,8 @@ extension MountServer {
         }
         if OpenNode.isDirect(info) {
           server.didWritePastPages(file.number)
+          // For its own pages the kernel asks for that itself (O_SYNC and O_DSYNC, RWF_DSYNC).
+          if info.pointee.flags & O_DSYNC != 0 { try file.sync() }
           fuse_reply_write(request.handle, count)
         } else {
           // It has put the bytes where it thought that they would go, or read there meanwhile.
@@ -111,7 +113,7 @@ extension MountServer {
         let (end, overflows) = UInt64(offset).addingReportingOverflow(UInt64(count))
         guard !overflows, end <= UInt64(Int64.max) else { return request.fail(EFBIG) }
         try server.dropPrivileges(of: file.number, for: request)
-        try server.allocate(UInt64(offset)..<end, mode, of: file)
+        try server.changingContent(of: file.number) { try server.allocate(UInt64(offset)..<end, mode, of: file) }
         request.done()
       }
     }
@@ -120,13 +122,17 @@ extension MountServer {
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
         guard offset >= 0 else { return request.fail(ENXIO) }
         guard whence == SEEK_DATA || whence == SEEK_HOLE else { return request.fail(EINVAL) }
-        server.whenWrittenBack(file.number) {
-          Request.answer(request.handle) { request, _ in
-            let found =
-              whence == SEEK_DATA
-              ? try file.nextData(from: UInt64(offset)) : try file.nextHole(from: UInt64(offset))
-            fuse_reply_lseek(request.handle, off_t(found))
+        do throws(SystemError) {
+          try server.whenWrittenBack(file.number) {
+            Request.answer(request.handle) { request, _ in
+              let found =
+                whence == SEEK_DATA
+                ? try file.nextData(from: UInt64(offset)) : try file.nextHole(from: UInt64(offset))
+              fuse_reply_lseek(request.handle, off_t(found))
+            }
           }
+        } catch {
+          request.fail(error.code)
         }
       }
     }
@@ -136,8 +142,9 @@ extension MountServer {
           return request.fail(EBADF)
         }
         try server.dropPrivileges(of: target.number, for: request)
-        let copied = try server.copy(
-          min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
+        let copied = try server.changingContent(of: target.number) {
+          try server.copy(min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
+        }
         fuse_reply_write(request.handle, copied)
       }
     }
@@ -158,9 +165,21 @@ extension MountServer {
     closing.add(file)
   }
 
+  /// Runs `body`, which changes a file's content without the kernel's pages. Where it fails, part of that may be done: the kernel
+  /// would take it for nothing.
+  func changingContent<Result>(of number: InodeNumber, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      changes.add([.content(kernelNumber(number))])
+      throw error
+    }
+  }
+
   /// Bytes that one copy_file_range(2) does at most; the caller asks for the rest.
   private static let copyLimit = 64 << 20
 
+  /// Copies what it can: of a failure behind that the next call is told.
   private func copy(
     _ count: Int, from source: ViewFile, _ from: UInt64, to target: ViewFile, _ to: UInt64
   ) throws -> Int {
@@ -168,17 +187,21 @@ extension MountServer {
       var done = 0
       while done < count {
         let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, count - done)])
-        let found = try source.read(at: from + UInt64(done), into: piece)
-        if found == 0 { break }
-        try target.write(UnsafeRawBufferPointer(rebasing: piece[..<found]), at: to + UInt64(done))
-        done += found
+        do {
+          let found = try source.read(at: from + UInt64(done), into: piece)
+          if found == 0 { break }
+          try target.write(UnsafeRawBufferPointer(rebasing: piece[..<found]), at: to + UInt64(done))
+          done += found
+        } catch  where done > 0 {
+          break
+        }
       }
       return done
     }
   }
 
-  /// fallocate(2). Room cannot be set aside where changes never go over what is stored, so it is only asked for; a range
-  /// cannot be taken out of a file, nor put in.
+  /// fallocate(2). Room cannot be set aside where changes never go over what is stored, so it is only asked whether there is any for
+  /// what is not stored yet; a range cannot be taken out of a file, nor put in.
   private func allocate(_ range: Range<UInt64>, _ mode: CInt, of file: ViewFile) throws {
     let keepsSize = mode & FALLOC_FL_KEEP_SIZE != 0
     switch mode & ~FALLOC_FL_KEEP_SIZE {
@@ -189,11 +212,35 @@ extension MountServer {
       if !keepsSize { try extend(file, to: range.upperBound) }
     case 0:
       let space = try view.space()
-      guard UInt64(range.count) / space.blockSize <= space.availableBlocks else { throw ViewError.full }
+      guard try missingByteCount(range, of: file) / space.blockSize <= space.availableBlocks else {
+        throw ViewError.full
+      }
       if !keepsSize { try extend(file, to: range.upperBound) }
     default: throw ViewError.unsupported
     }
   }
+
+  /// Bytes of a range that are not stored. Where it has very many holes, as if nothing were behind them.
+  private func missingByteCount(_ range: Range<UInt64>, of file: ViewFile) throws -> UInt64 {
+    let end = min(range.upperBound, try file.attributes().byteCount)
+    var missing: UInt64 = 0
+    var position = range.lowerBound
+    for _ in 0..<Self.holeLimit where position < end {
+      do {
+        position = min(try file.nextHole(from: position), end)
+        if position == end { break }
+        let data = min(try file.nextData(from: position), end)
+        missing += data - position
+        position = data
+      } catch ViewError.noSuchPlace {
+        // Nothing but a hole is left.
+        break
+      }
+    }
+    return missing + (range.upperBound - min(position, range.upperBound))
+  }
+
+  private static let holeLimit = 4096
 
   private func extend(_ file: ViewFile, to end: UInt64) throws {
     if try file.attributes().byteCount < end { try file.truncate(to: end) }

@@ -20,7 +20,7 @@ public final class MountServer: Sendable {
   let buffers = AnswerBuffers()
   let nodes = KernelNodes()
   let removed = RemovedNodes()
-  let closing = ClosingFiles<ViewFile>()
+  let closing: ClosingFiles<ViewFile>
   /// Folders whose entries others have changed since the kernel last asked.
   private let changedFolders = Mutex<Set<InodeNumber>>([])
   private let didEnd: @Sendable (MountServer) -> Void
@@ -57,24 +57,35 @@ public final class MountServer: Sendable {
     _ view: ContainerView, at place: String, _ settings: MountSettings,
     didEnd: @escaping @Sendable (MountServer) -> Void
   ) throws(MountError) -> MountServer {
-    let server = MountServer(view, place, didEnd)
+    let server: MountServer
+    do { server = try MountServer(view, place, didEnd) } catch { throw .failed }
     do {
       try server.start(settings)
     } catch {
       server.changes.end()
+      server.closing.end()
       throw error
     }
     return server
   }
 
-  private init(_ view: ContainerView, _ place: String, _ didEnd: @escaping @Sendable (MountServer) -> Void) {
+  private init(
+    _ view: ContainerView, _ place: String, _ didEnd: @escaping @Sendable (MountServer) -> Void
+  ) throws(SystemError) {
     self.view = view
     self.place = place
     self.didEnd = didEnd
     let session = FuseSession()
     self.session = session
     let nodes = self.nodes
-    changes = ChangeQueue { Self.tell($0, session, nodes) }
+    let closing = try ClosingFiles<ViewFile>()
+    self.closing = closing
+    do throws(SystemError) {
+      changes = try ChangeQueue { Self.tell($0, session, nodes) }
+    } catch {
+      closing.end()
+      throw error
+    }
   }
 
   private func start(_ settings: MountSettings) throws(MountError) {
@@ -93,13 +104,17 @@ public final class MountServer: Sendable {
       ]
     }
     // The threads keep the server until the mount has ended.
-    let thread = Thread { [self] in
-      session.serve(self, keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
-      changes.end()
-      finish()
+    do {
+      try NewThread.start { [self] in
+        session.serve(self, keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
+        changes.end()
+        finish()
+      }
+    } catch {
+      observations.withLock { $0 = [] }
+      session.destroy()
+      throw .failed
     }
-    thread.name = "coffer mount"
-    thread.start()
     phaseChanged.withLock { while phase.withLock({ $0 }) == .starting { phaseChanged.wait() } }
     if phase.withLock({ $0 }) == .ended { throw .failed }
     Mounts.setReadAhead(at: place)
@@ -116,9 +131,11 @@ public final class MountServer: Sendable {
   func didBecomeLive() { set(.live) }
 
   private func finish() {
+    // A mount that was torn from its server stays in the tree, with what the kernel has, for who uses it.
+    dropContent()
     observations.withLock { $0 = [] }
     removed.forgetAll()
-    closing.finish()
+    closing.end()
     view.end()
     // What the kernel gave back last.
     commitAll()
@@ -178,6 +195,8 @@ public final class MountServer: Sendable {
   private func cutOff() {
     dropContent()
     view.end()
+    // What was read anew in between.
+    dropContent()
     commitAll()
   }
 
@@ -215,11 +234,12 @@ public final class MountServer: Sendable {
     }
   }
 
-  /// Runs `body` when the kernel has given back what it has of a file: what a program wrote to a mapping. On a thread of
-  /// its own where there may be any, for one that answers a request would wait for itself.
-  func whenWrittenBack(_ number: InodeNumber, _ body: @escaping @Sendable () -> Void) {
+  /// Runs `body`, which answers a request, when the kernel has given back what it has of a file: what a program wrote to a
+  /// mapping. On a thread of its own where there may be any, for one that answers a request would wait for itself. Throws where
+  /// there is none.
+  func whenWrittenBack(_ number: InodeNumber, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
     guard writers.withLock({ $0[number] != nil }) else { return body() }
-    Thread.detachNewThread { [self] in
+    try session.whileKept { [self] in
       session.tell(.content(kernelNumber(number)))
       body()
     }
@@ -227,7 +247,11 @@ public final class MountServer: Sendable {
 
   /// The kernel has given `count` tellings of a file back, or never got them.
   func didGiveBack(_ number: InodeNumber, _ count: UInt64 = 1) {
-    if let file = nodes.didGiveBack(number, count, last: { removed.takeOut(number) }) ?? nil { try? file.close() }
+    let last = nodes.didGiveBack(number, count) {
+      changedFolders.withLock { _ = $0.remove(number) }
+      return removed.takeOut(number)
+    }
+    if let file = last ?? nil { try? file.close() }
   }
 
   /// Runs `body`, which adds something; once more where it finds the disk full while files are not let go of yet that programs
@@ -257,7 +281,10 @@ public final class MountServer: Sendable {
   private func didChange(_ found: [ViewChange]) {
     for change in found {
       switch change {
-      case .name(_, let folder): changedFolders.withLock { _ = $0.insert(folder) }
+      // Of a folder that it does not know the kernel has no entries.
+      case .name(_, let folder) where folder == view.root || nodes.isKnown(folder):
+        changedFolders.withLock { _ = $0.insert(folder) }
+      case .name: break
       case .content(let number):
         writers.withLock { writers in
           guard writers[number] != nil else { return }
@@ -275,7 +302,7 @@ public final class MountServer: Sendable {
     }
     // The other mount may show another folder: its numbers differ at the root.
     let isAwaited = other.changes.concerns(found.flatMap(other.toKernel))
-    if !isAwaited { other.waiting { changes.waitBriefly(for: ticket) } }
+    if !isAwaited { other.waiting { changes.wait(for: ticket) } }
   }
 
   /// A program has written to a file through a descriptor for which the kernel uses no pages of its own. It may have some
@@ -283,7 +310,7 @@ public final class MountServer: Sendable {
   func didWritePastPages(_ number: InodeNumber) {
     let ticket = changes.add([.content(kernelNumber(number))])
     // Nothing is locked meanwhile that this kernel may want.
-    waiting { changes.waitBriefly(for: ticket) }
+    waiting { changes.wait(for: ticket) }
   }
 
   /// Runs `body`, which waits until a kernel has been told, unless so many of this mount's threads do that too few would be left to

@@ -1,4 +1,5 @@
 internal import CFuse3
+internal import CofferSystem
 internal import Foundation
 internal import Glibc
 internal import Synchronization
@@ -33,6 +34,8 @@ final class RequestLoop: @unchecked Sendable {
   /// Idle threads that are to look for requests, and do not know it yet.
   private var calledCount = 0
   private var hasEnded = false
+  /// Whether every thread is there, once that is known.
+  private var isComplete: Bool?
 
   /// Requests come: nobody sleeps until the next.
   private let isBusy = Atomic(false)
@@ -63,22 +66,43 @@ final class RequestLoop: @unchecked Sendable {
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
 
-  /// Answers requests on as many threads as given until the mount ends, each within `thread`.
+  /// Answers requests on as many threads as given until the mount ends, each within `thread`. Where the system does not give as
+  /// many, none is answered: an answer may have to wait for another thread's.
   func run(threadCount: Int, within thread: @escaping @Sendable (() -> Void) -> Void) {
     let group = DispatchGroup()
-    func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    func start(_ body: @escaping @Sendable () -> Void) throws {
       group.enter()
-      let thread = Thread {
-        body()
+      do {
+        try NewThread.start { [self] in
+          if waitForOthers() { body() }
+          group.leave()
+        }
+      } catch {
         group.leave()
+        throw error
       }
-      thread.name = name
-      thread.start()
     }
-    start("coffer mount watch") { [self] in watchRequests() }
-    for _ in 1..<threadCount { start("coffer mount") { [self] in thread(work) } }
-    thread(work)
+    let started = Result {
+      try start { [self] in watchRequests() }
+      for _ in 1..<threadCount { try start { [self] in thread(work) } }
+    }
+    let isComplete = (try? started.get()) != nil
+    condition.withLock {
+      self.isComplete = isComplete
+      condition.broadcast()
+    }
+    if isComplete { thread(work) }
     group.wait()
+  }
+
+  /// Whether every thread is there.
+  private func waitForOthers() -> Bool {
+    condition.withLock {
+      while true {
+        if let isComplete { return isComplete }
+        condition.wait()
+      }
+    }
   }
 
   private func work() {

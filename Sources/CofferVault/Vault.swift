@@ -31,7 +31,7 @@ public final class Vault: Sendable {
   let ballast: Ballast
   let room: DiskRoom
   private let timer: CommitTimer
-  private let commits = CommitQueue()
+  let commits = CommitQueue()
   let roomGivenBack = RoomGivenBack()
   private let lock: OwnedDescriptor
   /// The raw value of the weakest class that new files get.

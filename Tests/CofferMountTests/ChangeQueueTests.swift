@@ -39,9 +39,9 @@
       func waitUntilAsked() { condition.withLock { while !isWaiting { condition.wait() } } }
     }
 
-    @Test func `a kernel that takes nothing makes the queue no longer than what has changed`() {
+    @Test func `a kernel that takes nothing makes the queue no longer than what has changed`() throws {
       let kernel = Kernel()
-      let queue = ChangeQueue(kernel.tell)
+      let queue = try ChangeQueue(kernel.tell)
       kernel.hold()
       queue.add([.content(1)])
       kernel.waitUntilAsked()
@@ -51,7 +51,7 @@
       #expect(queue.concerns([.content(1)]) && queue.concerns([names[0]]) && !queue.concerns([.content(2)]))
       #expect(queue.count == 4)
       kernel.release()
-      for ticket in tickets { queue.wait(for: ticket) }
+      for ticket in tickets { queue.wait(for: ticket, atMost: 600) }
       // Once more of what it was about to take: that may have been before the change.
       #expect(kernel.told == [.content(1), .content(1)] + names)
       #expect(!queue.concerns([.content(1)] + names))
@@ -64,9 +64,9 @@
       let told = Mutex([Int](repeating: 0, count: 4))
     }
 
-    @Test func `who has waited finds the change told, however many make the same`() {
+    @Test func `who has waited finds the change told, however many make the same`() throws {
       let counters = Counters()
-      let queue = ChangeQueue { change in
+      let queue = try ChangeQueue { change in
         let node = Int(change.node)
         let count = counters.changed.withLock { $0[node] }
         counters.told.withLock { $0[node] = max($0[node], count) }
@@ -78,7 +78,7 @@
             changed[node] += 1
             return changed[node]
           }
-          queue.wait(for: queue.add([.content(UInt64(node))]))
+          queue.wait(for: queue.add([.content(UInt64(node))]), atMost: 600)
           #expect(counters.told.withLock { $0[node] } >= count)
         }
       }

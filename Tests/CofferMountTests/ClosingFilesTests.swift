@@ -53,15 +53,17 @@
       }
     }
 
-    @Test func `a file without changes is closed at once`() {
-      let closing = ClosingFiles<File>()
+    @Test func `a file without changes is closed at once`() throws {
+      let closing = try ClosingFiles<File>()
+      defer { closing.end() }
       let file = File(hasUnjoinedChanges: false)
       closing.add(file)
       #expect(file.closingThreads == [pthread_self()])
     }
 
-    @Test func `a few files wait until no more requests come`() {
-      let closing = ClosingFiles<File>()
+    @Test func `a few files wait until no more requests come`() throws {
+      let closing = try ClosingFiles<File>()
+      defer { closing.end() }
       let gate = Gate()
       let files = (0..<15).map { _ in File(gate: gate) }
       for file in files { closing.add(file) }
@@ -73,8 +75,9 @@
       #expect(files.allSatisfy { $0.isClosed })
     }
 
-    @Test func `a portion is closed by another thread, without anybody's asking`() {
-      let closing = ClosingFiles<File>()
+    @Test func `a portion is closed by another thread, without anybody's asking`() throws {
+      let closing = try ClosingFiles<File>()
+      defer { closing.end() }
       let gate = Gate()
       let files = (0..<16).map { _ in File(gate: gate) }
       for file in files { closing.add(file) }
@@ -84,8 +87,9 @@
       #expect(files.allSatisfy { $0.isClosed && $0.closingThreads != [pthread_self()] })
     }
 
-    @Test func `who is faster than the vault closes files itself`() {
-      let closing = ClosingFiles<File>()
+    @Test func `who is faster than the vault closes files itself`() throws {
+      let closing = try ClosingFiles<File>()
+      defer { closing.end() }
       let gate = Gate()
       // The other thread stands before the gate with these, and takes none of the next.
       for _ in 0..<16 { closing.add(File(gate: gate)) }
@@ -101,8 +105,9 @@
       #expect(waiting.allSatisfy { $0.isClosed })
     }
 
-    @Test func `every file of many threads is closed once`() async {
-      let closing = ClosingFiles<File>()
+    @Test func `every file of many threads is closed once`() async throws {
+      let closing = try ClosingFiles<File>()
+      defer { closing.end() }
       let files = (0..<8).map { _ in (0..<500).map { _ in File() } }
       await withTaskGroup { group in
         for files in files {

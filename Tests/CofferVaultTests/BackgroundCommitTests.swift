@@ -163,9 +163,17 @@ import Testing
 
   private final class Count: Sendable { let count = Atomic(0) }
 
-  @Test func `who reads and changes beside commits sees its own changes`() async throws {
+  /// - Parameter hasThreads: the system has threads to give.
+  @Test(arguments: [true, false])
+  func `who reads and changes beside commits sees its own changes`(hasThreads: Bool) async throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()
+    let begun = Count()
+    vault.commits.startThread = { body in
+      begun.count.wrappingAdd(1, ordering: .relaxed)
+      guard hasThreads else { throw SystemError(code: EAGAIN, call: "pthread_create") }
+      try NewThread.start(body)
+    }
     // Each in a folder of its own, with its own model.
     let done = Count()
     let threads = 3

@@ -45,10 +45,15 @@ struct LinkWork: Sendable {
     if memory.isWiped { throw .unreachable }
   }
 
-  /// Runs what may wait for a disk, or for programs that use a mount, on a thread of its own.
+  /// Runs what may wait for a disk, or for programs that use a mount, on a thread of its own. Throws `deviceFailed` also where
+  /// there is none.
   func local<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws(ClientError) -> Value {
     let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
-      Thread.detachNewThread { continuation.resume(returning: Result { try body() }) }
+      do {
+        try NewThread.start { continuation.resume(returning: Result { try body() }) }
+      } catch {
+        continuation.resume(returning: .failure(error))
+      }
     }
     do {
       return try result.get()

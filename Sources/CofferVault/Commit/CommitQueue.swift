@@ -1,11 +1,15 @@
-internal import Foundation
+internal import CofferSystem
+internal import Dispatch
 internal import Synchronization
 
 /// Brings commits to their end beside the operations that go on.
 ///
 /// Each on a thread of its own: operations wait for a commit that was begun, so that it must wait neither for an earlier one,
-/// which goes on to delete what it removed, nor for a thread of a pool.
-final class CommitQueue: Sendable {
+/// which goes on to delete what it removed, nor for a thread of a pool. Where the system has no thread to give, whoever begins
+/// a commit makes it: one that nobody makes would be waited for until the process ends.
+final class CommitQueue: @unchecked Sendable {
+  /// Runs what it is given on a thread of its own, or throws. Tests have one that throws, set before anything is committed.
+  var startThread: (@escaping @Sendable () -> Void) throws -> Void = { try NewThread.start($0) }
   private let group = DispatchGroup()
   private let failed = Atomic(false)
 
@@ -16,12 +20,11 @@ final class CommitQueue: Sendable {
 
   func run(_ commit: @escaping @Sendable () throws -> Void) {
     group.enter()
-    let thread = Thread { [self] in
+    let body: @Sendable () -> Void = { [self] in
       do { try commit() } catch { failed.store(true, ordering: .releasing) }
       group.leave()
     }
-    thread.name = "coffer commit"
-    thread.start()
+    do { try startThread(body) } catch { body() }
   }
 
   /// Returns when everything is done.

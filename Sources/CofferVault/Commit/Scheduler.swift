@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import Dispatch
 
 /// Runs something later, once. Tests inject one that they move.
@@ -5,32 +6,41 @@ public protocol Scheduler: Sendable {
   func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void)
 }
 
-/// The system's: a thread of its pool. The time in which the machine sleeps counts, so that a lock's grace period is over
-/// a second after it wakes at the latest.
+/// The system's: a thread for each time, or, where there is none to be had, the one that keeps the time. The time in which the
+/// machine sleeps counts, so that a lock's grace period is over a second after it wakes at the latest.
 public struct SystemScheduler: Scheduler {
   /// Its own timers stand still while the machine sleeps: so nothing is waited for longer than this without a look at a
   /// clock that does not.
   static let step = 1.0
   private let now: @Sendable () -> ContinuousClock.Instant
   private let after: @Sendable (_ seconds: Double, @escaping @Sendable () -> Void) -> Void
+  private let run: @Sendable (@escaping @Sendable () -> Void) -> Void
 
   public init() {
+    // Made now, while the system has threads.
+    _ = Timekeeper.present
     self.init(
       now: { .now },
       after: { seconds, body in
+        if let timekeeper = Timekeeper.present { return timekeeper.call(afterSeconds: seconds, body) }
         DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + seconds, execute: body)
-      })
+      },
+      run: { body in do { try NewThread.start(body) } catch { body() } })
   }
 
+  /// - Parameters:
+  ///   - after: calls what it is given, which takes no time.
+  ///   - run: runs what was scheduled, beside whoever calls it.
   init(
     now: @escaping @Sendable () -> ContinuousClock.Instant,
-    after: @escaping @Sendable (_ seconds: Double, @escaping @Sendable () -> Void) -> Void
+    after: @escaping @Sendable (_ seconds: Double, @escaping @Sendable () -> Void) -> Void,
+    run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }
   ) {
-    (self.now, self.after) = (now, after)
+    (self.now, self.after, self.run) = (now, after, run)
   }
 
   public func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void) {
-    wait(until: now() + .seconds(seconds), body)
+    wait(until: now() + .seconds(seconds)) { run(body) }
   }
 
   private func wait(until end: ContinuousClock.Instant, _ body: @escaping @Sendable () -> Void) {

@@ -1,5 +1,4 @@
 internal import CofferSystem
-internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
@@ -14,9 +13,9 @@ final class Workers: Sendable {
   /// True once a worker failed: the others leave their loops.
   var isStopped: Bool { stopped.load(ordering: .relaxed) }
 
-  /// Calls `body` once on each thread; throws the first failure.
+  /// Calls `body` so many times at once; throws the first failure.
   func run(_ body: @Sendable () throws -> Void) throws {
-    DispatchQueue.concurrentPerform(iterations: Self.count) { _ in
+    Helpers.apart(Self.count) { _ in
       do {
         try body()
       } catch {
@@ -48,7 +47,7 @@ extension Workers {
   /// Threads take one number after the other, so that a thread which wakes late takes fewer, and nobody waits for it.
   static func each(_ count: Int, _ body: @Sendable (Int) throws -> Void) throws {
     let failure = Mutex<(any Error)?>(nil)
-    DispatchQueue.concurrentPerform(iterations: count) { number in
+    Helpers.process.each(count) { number in
       do {
         try body(number)
       } catch {

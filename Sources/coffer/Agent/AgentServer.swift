@@ -136,8 +136,8 @@ final class AgentServer {
       idle.touch(now: now)
     }
     guard now - lastRecheck >= Self.longestWait else { return }
-    lastRecheck = now
-    Thread.detachNewThread { [vault] in vault.mounts.recheck() }
+    // Where there is no thread for it, soon again.
+    if (try? NewThread.start { [vault] in vault.mounts.recheck() }) != nil { lastRecheck = now }
   }
 
   // MARK: Connections
@@ -235,7 +235,7 @@ final class AgentServer {
     case .status(let untilLocked):
       if untilLocked { connections[number]?.role = .untilLocked } else { answerStatus(number) }
     case .unlock(let passcode): start(number) { [vault] in vault.unlock(passcode) }
-    case .lock(let immediately): start(number) { [vault] in vault.lock(immediately: immediately) }
+    case .lock(let immediately): start(number, alsoHere: true) { [vault] in vault.lock(immediately: immediately) }
     case .stop:
       connections[number]?.role = .stop
       beginEnd()
@@ -257,19 +257,33 @@ final class AgentServer {
   private var runningCount: Int { connections.values.count { $0.role == .command && $0.isBusy && !$0.isAnswering } }
 
   /// Does something that takes time, and then answers.
-  private func start(_ number: Int, _ body: @escaping @Sendable () -> AgentAnswer) {
+  ///
+  /// - Parameter alsoHere: it is not put off where the system has no thread for it, though nobody else is heard meanwhile.
+  private func start(_ number: Int, alsoHere: Bool = false, _ body: @escaping @Sendable () -> AgentAnswer) {
     guard let link = connections[number]?.link else { return }
     connections[number]?.isBusy = true
-    let thread = Thread { [bell] in
-      let answer = body()
-      // Before the client knows: who then asks what runs is not told of this.
-      bell.ring(.answering(number))
-      link.send(answer)
-      bell.ring(.finished(number))
+    func answer(_ body: @escaping @Sendable () -> AgentAnswer) -> @Sendable () -> Void {
+      { [bell] in
+        let answer = body()
+        // Before the client knows: who then asks what runs is not told of this.
+        bell.ring(.answering(number))
+        link.send(answer)
+        bell.ring(.finished(number))
+      }
     }
-    // As the first thread of a process has: commands walk down folders.
-    thread.stackSize = 8 << 20
-    thread.start()
+    do {
+      try NewThread.start(answer(body))
+    } catch {
+      if alsoHere { return answer(body)() }
+      answer {
+        .outcome(code: 75, text: "the system gives the agent no more threads; end other programs and try again")
+      }()
+    }
+  }
+
+  /// Runs what must not be put off: here where the system has no thread for it.
+  private func inBackground(_ body: @escaping @Sendable () -> Void) {
+    do { try NewThread.start(body) } catch { body() }
   }
 
   private func answerStatus(_ number: Int) {
@@ -308,12 +322,12 @@ final class AgentServer {
   }
 
   private func lockInBackground(graceSeconds: Double) {
-    Thread.detachNewThread { [vault] in vault.container.lock(graceSeconds: graceSeconds) }
+    inBackground { [vault] in vault.container.lock(graceSeconds: graceSeconds) }
   }
 
   /// Also where it is locked already: what waits is stored, for whoever hangs up may take the power next.
   private func lockAndStore() {
-    Thread.detachNewThread { [vault] in
+    inBackground { [vault] in
       vault.container.lock(graceSeconds: 0)
       try? vault.container.commit()
     }

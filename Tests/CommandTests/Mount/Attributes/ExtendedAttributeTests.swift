@@ -104,6 +104,27 @@ import Testing
     #expect(throws: CallError(ENODATA)) { _ = try Kernel.attribute(plot("file"), "security.absent") }
   }
 
+  @Test(.enabled(if: Person.canBeAnother, Person.needsRoot), arguments: Ground.Kind.here)
+  func `names in root's space are shown to root alone`(kind: Ground.Kind) throws {
+    let plot = try Plot.on(kind)
+    try Kernel.makeFile(plot("file"))
+    for name in ["trusted.a", "user.b", "user.trusted.c"] { try Kernel.setAttribute(plot("file"), name, "x") }
+    // A process that becomes another: who only takes another's place for a call keeps root's capabilities.
+    let script = """
+      import os
+      path = "\(plot("file"))"
+      def show(): print(*sorted(name for name in os.listxattr(path) if not name.startswith("security.")))
+      show()
+      os.setgroups([]); os.setgid(2003); os.setuid(1003)
+      show()
+      try: os.getxattr(path, "trusted.a")
+      except OSError as error: print(error.errno)
+      """
+    let outcome = try plot.ground.desk.run("/usr/bin/python3", ["-c", script])
+    #expect(
+      outcome.output == "trusted.a user.b user.trusted.c\nuser.b user.trusted.c\n\(ENODATA)\n", "\(outcome.errors)")
+  }
+
   @Test(arguments: Ground.Kind.here) func `the longest name and many of them are kept, and the largest value`(
     kind: Ground.Kind
   ) throws {

@@ -87,4 +87,27 @@ import Testing
     #expect(try CallError.check(GNU.copyRange(source.number, nil, target.number, nil, 100, 0)) == 0)
     #expect(try target.readAll() == [0] + Array("3456789".utf8))
   }
+
+  @Test(.enabled(if: Ground.mountIsThere, Ground.missing), arguments: [0, 6 << 20])
+  func `a copy that cannot go on is done as far as it says, and the mount shows what is stored`(_ former: Int) throws {
+    let ground = try Ground(.mount)
+    let (source, target) = (ground.path + "/source", ground.path + "/target")
+    let content = noise(5 << 20)
+    try ground.desk.served("put", "-", "/source", input: content)
+    try ground.desk.damageLargestObject()
+    try Kernel.makeFile(target, noise(former, seed: 2))
+    let (from, to) = try (Handle(source, O_RDONLY), Handle(target, O_RDWR))
+    #expect(try to.readAll() == noise(former, seed: 2))
+    var done = 0
+    let error = #expect(throws: CallError.self) {
+      while true { done += try to.copy(content.count - done, from: from, at: done, to: done) }
+    }
+    #expect(error?.number == EIO)
+    #expect(done > 0 && done < content.count)
+    try to.sync()
+    let stored = try ground.desk.served("cat", "/target").bytes
+    #expect(stored.count == max(done, former) && stored[..<done].elementsEqual(content[..<done]))
+    #expect(try firstDifference(Kernel.content(target), stored) == nil)
+    #expect(try to.stat().size == stored.count)
+  }
 }

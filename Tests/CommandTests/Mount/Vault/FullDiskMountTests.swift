@@ -60,6 +60,25 @@ final class FullDiskMountTests {
     #expect(try desk.done("cat", "/later").bytes == noise(1 << 20, seed: 3))
   }
 
+  @Test func `room is asked for only for what is not stored`() throws {
+    let count = 6 << 20
+    try Kernel.makeFile(desk.path("mnt/file"), noise(count))
+    let file = try Handle(desk.path("mnt/file"), O_RDWR)
+    try file.sync()
+    let space = try Kernel.fileSystem(desk.path("mnt"))
+    #expect(Int(space.f_bavail * space.f_bsize) < count)
+    try file.change(RangeChange.allocate, 0, count)
+    try CallError.check(posix_fallocate(file.number, 100, count - 100))
+    for _ in 0..<2 { try file.change(RangeChange.allocate, 0, count + (1 << 20)) }
+    #expect(throws: CallError(ENOSPC)) { try file.change(RangeChange.keepSize, 0, 3 * count) }
+    #expect(throws: CallError(ENOSPC)) { try file.change(RangeChange.allocate, 4 * count, count) }
+    // What was stored once, and is not any more.
+    try file.change(RangeChange.punchHole | RangeChange.keepSize, 1 << 20, 1 << 20)
+    try file.sync()
+    try file.change(RangeChange.allocate, 0, count)
+    #expect(try file.stat().size == count + (1 << 20))
+  }
+
   @Test func `an agent that is killed on a full disk leaves what was synced`() throws {
     let words = try shell("python3 -c '\(Self.filler)'").split(whereSeparator: \.isWhitespace)
     let synced = try #require(words.count > 1 ? Int(words[1]) : nil)

@@ -1,0 +1,82 @@
+import Glibc
+import Synchronization
+import Testing
+
+/// What programs find in a mount that is taken from them while they use it, or that is torn from its server.
+@Suite(.enabled(if: Ground.mountIsThere, Ground.missing)) struct CutOffTests {
+  let ground: Ground
+
+  init() throws { ground = try Ground(.mount) }
+
+  private static let fileCount = 64
+  private static let byteCount = 1 << 20
+
+  /// Files that are read through descriptors which stay open.
+  private func openFiles() throws -> [Handle] {
+    try (0..<Self.fileCount).map { number in
+      let path = ground.path + "/file-\(number)"
+      try Kernel.makeFile(path, noise(Self.byteCount, seed: UInt64(number)))
+      return try Handle(path, O_RDONLY)
+    }
+  }
+
+  /// How many of the files still show something, wherever in them.
+  private func readable(_ files: [Handle]) -> Int {
+    files.count { file in
+      stride(from: 0, to: Self.byteCount, by: 4096).contains { (try? file.read(1, at: $0))?.isEmpty == false }
+    }
+  }
+
+  /// A program may fill the kernel's pages anew while they are dropped.
+  @Test(.timeLimit(.minutes(10)), arguments: [["unmount", "--force"], ["agent", "stop"]])
+  func `nothing stays readable where programs read until the end`(_ command: [String]) throws {
+    let files = try openFiles()
+    let hasEnded = Atomic(false)
+    let outcomes = try inParallel(3) { number in
+      if number == 2 {
+        defer { hasEnded.store(true, ordering: .releasing) }
+        return try ground.desk.run("coffer", command[0] == "unmount" ? command + [ground.path] : command).code
+      }
+      while !hasEnded.load(ordering: .acquiring) {
+        for file in files { _ = try? file.read(Self.byteCount, at: 0) }
+      }
+      return 0
+    }
+    #expect(outcomes == [0, 0, 0])
+    #expect(readable(files) == 0)
+  }
+
+  /// As `umount -f` does it, and whoever writes to the connection's `abort`: the mount stays in the tree.
+  @Test(.enabled(if: Person.canBeAnother, "only root may tear it off"))
+  func `nothing stays readable in a mount that was torn off`()
+    throws
+  {
+    let files = try openFiles()
+    #expect(readable(files) == files.count)
+    #expect(umount2(ground.path, CInt(MNT_FORCE)) != 0 && errno == EBUSY)
+    while let mounts = try ground.desk.agentStatus()?["mounts"] as? [String], !mounts.isEmpty { sched_yield() }
+    #expect(readable(files) == 0)
+  }
+
+  /// The kernel has no pages for who only appends where another mount may do so too, and asks for no sync then.
+  ///
+  /// - Parameter isOver: the other mount has ended.
+  @Test(arguments: [O_DSYNC, O_SYNC], [false, true])
+  func `what is appended in sync where there are two mounts survives the agent's end`(_ flag: CInt, isOver: Bool) throws
+  {
+    let desk = ground.desk
+    let second = desk.path("second")
+    try Kernel.mkdir(second)
+    try desk.served("mount", second)
+    defer { _ = try? desk.run("coffer", ["unmount", "--force", second]) }
+    try Kernel.makeFile(ground.path + "/log", "first\n")
+    try Handle(ground.path + "/log", O_RDWR).sync()
+    if isOver { try desk.served("unmount", second) }
+    let log = try Handle(ground.path + "/log", O_WRONLY | O_APPEND | flag)
+    try log.write("second\n")
+    kill(try desk.agentProcess(), SIGKILL)
+    for place in [ground.path, second] { _ = try desk.run("coffer", ["unmount", "--force", place]) }
+    try ground.unlock()
+    #expect(try desk.served("cat", "/log").output == "first\nsecond\n")
+  }
+}

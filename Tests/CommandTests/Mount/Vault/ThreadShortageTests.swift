@@ -1,0 +1,70 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A group of processes that may have no more threads than it has.
+private final class ThreadLimit {
+  private let folder: String
+
+  /// Where root may make such a group: of the first version's controller for numbers of processes, or of the second's.
+  private static let places = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"]
+
+  /// Nil where none can be made.
+  init?() {
+    for place in Self.places {
+      let folder = "\(place)/coffer-test-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
+      guard mkdir(folder, 0o755) == 0 else { continue }
+      if access(folder + "/pids.max", W_OK) == 0 {
+        self.folder = folder
+        return
+      }
+      rmdir(folder)
+    }
+    return nil
+  }
+
+  deinit { rmdir(folder) }
+
+  static let isPossible = ThreadLimit() != nil
+
+  private func set(_ file: String, _ text: String) throws { try Handle(folder + "/" + file, O_WRONLY).write(text) }
+
+  func take(_ process: Int32) throws { try set("cgroup.procs", "\(process)") }
+  func close() throws { try set("pids.max", Kernel.text(folder + "/pids.current")) }
+  func open() throws { try set("pids.max", "max") }
+}
+
+/// Programs of the user's may use up all threads that the system gives.
+@Suite(
+  .enabled(if: Ground.mountIsThere, Ground.missing),
+  .enabled(if: ThreadLimit.isPossible, "no group of processes with a limit of its own can be made here"))
+struct ThreadShortageTests {
+  @Test(.timeLimit(.minutes(10))) func `what was mounted goes on without a further thread, and is locked all the same`()
+    throws
+  {
+    let ground = try Ground(.mount)
+    let desk = ground.desk
+    let limit = try #require(ThreadLimit())
+    try limit.take(desk.agentProcess())
+    try limit.close()
+    defer { try? limit.open() }
+    // Enough for commits beside, for pieces that several threads take, and to wait to be closed.
+    for number in 0..<1500 { try Kernel.makeFile(ground.path + "/\(number)", noise(3000, seed: UInt64(number))) }
+    let large = ground.path + "/large"
+    try Kernel.makeFile(large, noise(8 << 20))
+    let file = try Handle(large, O_RDWR)
+    try file.sync()
+    #expect(try firstDifference(file.readAll(), noise(8 << 20)) == nil)
+    // A mapping would have to be written back first, by a thread that answers nothing else.
+    #expect(throws: CallError(EAGAIN)) { try file.seek(0, GNU.seekHole) }
+    try desk.served("lock", "--now")
+    #expect(throws: CallError(EACCES)) { try file.read(1, at: 0) }
+    try desk.unserved(75, "no more threads", "put", "-", "/new")
+    try limit.open()
+    try ground.unlock()
+    for number in [0, 777, 1499] {
+      #expect(try Kernel.content(ground.path + "/\(number)") == noise(3000, seed: UInt64(number)))
+    }
+    #expect(try firstDifference(file.readAll(), noise(8 << 20)) == nil)
+  }
+}
