@@ -7,6 +7,7 @@
 #include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,6 +170,12 @@ int coffer_raise_descriptor_limit(void) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
   limit.rlim_cur = limit.rlim_max;
   return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+long coffer_descriptor_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX) return INT_MAX;
+  return (long)limit.rlim_cur;
 }
 
 int coffer_forbid_core_dumps(void) {

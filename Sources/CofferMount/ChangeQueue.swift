@@ -17,6 +17,9 @@ final class ChangeQueue: @unchecked Sendable {
 
   /// Far longer than the kernel takes where nothing holds it up, in seconds.
   static let briefTime = 1.0
+  /// Seconds after which the kernel is told once more of a node that it did not know, and how often.
+  static let retryTime = 0.02
+  private static let retryLimit = 3
 
   private let condition = NSCondition()
   // Under `condition`.
@@ -34,13 +37,22 @@ final class ChangeQueue: @unchecked Sendable {
   private var doneInVain: Int?
   private var hasEnded = false
 
+  /// What the kernel is told of once more. Touched on the queue's thread alone.
+  private var retries: [(change: KernelChange, left: Int, due: Date)] = []
+
   /// Throws where the system gives no thread.
   ///
-  /// - Parameter tell: called on the queue's thread, in order.
-  init(_ tell: @escaping @Sendable (KernelChange) -> Void) throws(SystemError) {
+  /// - Parameters:
+  ///   - retryTime: as ``retryTime``, for tests.
+  ///   - tell: called on the queue's thread, in order; `false` where the kernel is to be told of it once more, a while later. Nobody
+  ///     waits for that.
+  init(retryTime: Double = retryTime, _ tell: @escaping @Sendable (KernelChange) -> Bool) throws(SystemError) {
     try NewThread.start { [self] in
       while let changes = next() {
-        for change in changes { tell(change) }
+        retry(after: retryTime, tell)
+        for change in changes where !tell(change) {
+          retries.append((change, Self.retryLimit, Date(timeIntervalSinceNow: retryTime)))
+        }
         condition.withLock {
           done += changes.count
           for change in changes {
@@ -98,10 +110,28 @@ final class ChangeQueue: @unchecked Sendable {
     }
   }
 
+  private func retry(after seconds: Double, _ tell: (KernelChange) -> Bool) {
+    let now = Date()
+    let due = retries.filter { $0.due <= now }
+    if due.isEmpty { return }
+    retries.removeAll { $0.due <= now }
+    for (change, left, _) in due where !tell(change) && left > 1 {
+      retries.append((change, left - 1, Date(timeIntervalSinceNow: seconds)))
+    }
+  }
+
+  /// What is to be told, perhaps nothing but what is to be told once more; nil at the end.
   private func next() -> [KernelChange]? {
+    let due = retries.map(\.due).min()
     condition.lock()
     defer { condition.unlock() }
-    while waiting.isEmpty, !hasEnded { condition.wait() }
+    while waiting.isEmpty, !hasEnded {
+      guard let due else {
+        condition.wait()
+        continue
+      }
+      if !condition.wait(until: due) { break }
+    }
     if hasEnded { return nil }
     defer {
       waiting = []

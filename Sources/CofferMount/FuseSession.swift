@@ -71,10 +71,12 @@ final class FuseSession: Sendable {
   /// - Parameters:
   ///   - keepsAwake: processors shall not halt while many requests come.
   ///   - server: whose requests they are.
+  ///   - threads: ``threadCount`` of them, which help the calling one.
   ///   - idle: called before a thread sleeps.
-  func serve(_ server: MountServer, keepsAwake: Bool, idle: @escaping @Sendable () -> Void) {
-    guard let session = condition.withLock({ pointer }) else { return }
-    RequestLoop(session, keepsAwake: keepsAwake, idle: idle).run(threadCount: Self.threadCount) { work in
+  func serve(_ server: MountServer, on threads: ReservedThreads, keepsAwake: Bool, idle: @escaping @Sendable () -> Void)
+  {
+    guard let session = condition.withLock({ pointer }) else { return threads.dismiss() }
+    RequestLoop(session, keepsAwake: keepsAwake, idle: idle).run(on: threads) { work in
       MountServer.$answering.withValue(server, operation: work)
     }
   }

@@ -10,6 +10,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case failed
   /// The same for a mount that other users were to see, which not everybody may make.
   case othersRefused
+  /// The system has no thread to give that would answer requests.
+  case noThread
   /// Programs use files in it; those that can be told.
   case busy(MountUsers)
   /// Something else is mounted on a folder in it.
@@ -44,6 +46,7 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .othersRefused:
       "the system refused a mount that other users can see; have the line user_allow_other put into /etc/fuse.conf, or "
         + "leave --allow-other out"
+    case .noThread: "the system gives the agent no more threads; end other programs and try again"
     case .busy(let users):
       "programs use files in it\(users.isEmpty ? "" : " (\(users.text(naming: namingPrograms)))"); close them, or use --force"
     case .busyBelow: "something else is mounted on a folder in it; end that first, or use --force"

@@ -75,15 +75,21 @@ extension MountServer {
     }
     operations.setxattr = { request, number, name, value, count, flags in
       Request.answer(request) { request, server in
+        let name = try attributeName(name!)
+        let number = server.number(number)
         let mode: AttributeMode
         switch flags {
         case 0: mode = .createOrReplace
         case 1: mode = .create  // XATTR_CREATE
         case 2: mode = .replace  // XATTR_REPLACE
+        // Both can never be: which of them it fails by depends on whether it is there.
+        case 3:
+          _ = try existing { try server.view.extendedAttribute(name, of: number) }
+          return request.fail(EEXIST)
         default: return request.fail(EINVAL)
         }
         let bytes = Array(UnsafeRawBufferPointer(start: value, count: count))
-        try server.view.setExtendedAttribute(attributeName(name!), of: server.number(number), to: bytes, mode: mode)
+        try server.view.setExtendedAttribute(name, of: number, to: bytes, mode: mode)
         request.done()
       }
     }

@@ -35,7 +35,7 @@ public final class MountServer: Sendable {
   private let isDisturbed = Atomic(false)
   private let observations = Mutex<[ContainerObservation]>([])
 
-  private enum Phase { case starting, live, ended }
+  private enum Phase { case starting, mounted, live, ended }
 
   /// How often a file is open for writing, and whether somebody else has changed it since the last write.
   private struct Writers {
@@ -58,7 +58,7 @@ public final class MountServer: Sendable {
     didEnd: @escaping @Sendable (MountServer) -> Void
   ) throws(MountError) -> MountServer {
     let server: MountServer
-    do { server = try MountServer(view, place, didEnd) } catch { throw .failed }
+    do { server = try MountServer(view, place, didEnd) } catch { throw .noThread }
     do {
       try server.start(settings)
     } catch {
@@ -94,7 +94,18 @@ public final class MountServer: Sendable {
     if view.isReadOnly { options += ",ro" }
     if settings.allowsOthers { options += ",allow_other" }
     try session.make(["coffer", "-o", options], Self.operations, for: self)
-    try session.mount(at: place, allowsOthers: settings.allowsOthers)
+    do {
+      try startThreads(settings)
+    } catch {
+      session.destroy()
+      throw .noThread
+    }
+    do {
+      try session.mount(at: place, allowsOthers: settings.allowsOthers)
+    } catch {
+      set(.ended)
+      throw error
+    }
     observations.withLock { observations in
       observations = [
         view.observeChanges { [weak self] found in
@@ -103,21 +114,26 @@ public final class MountServer: Sendable {
         view.observeLocking { [weak self] in self?.dropContent() },
       ]
     }
-    // The threads keep the server until the mount has ended.
-    do {
+    set(.mounted)
+    if waitForPhase({ $0 == .live || $0 == .ended }) == .ended { throw .failed }
+    Mounts.setReadAhead(at: place)
+  }
+
+  /// Starts those that answer when the mount is made, and keep the server until it has ended. All of them, and before: an answer
+  /// may have to wait for another's, and a mount that nobody answers for may be hard to take down. Throws where there are none.
+  private func startThreads(_ settings: MountSettings) throws(SystemError) {
+    let threads = try ReservedThreads(count: FuseSession.threadCount)
+    do throws(SystemError) {
       try NewThread.start { [self] in
-        session.serve(self, keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
+        guard waitForMount() else { return threads.dismiss() }
+        session.serve(self, on: threads, keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
         changes.end()
         finish()
       }
     } catch {
-      observations.withLock { $0 = [] }
-      session.destroy()
-      throw .failed
+      threads.dismiss()
+      throw error
     }
-    phaseChanged.withLock { while phase.withLock({ $0 }) == .starting { phaseChanged.wait() } }
-    if phase.withLock({ $0 }) == .ended { throw .failed }
-    Mounts.setReadAhead(at: place)
   }
 
   private func set(_ new: Phase) {
@@ -126,6 +142,20 @@ public final class MountServer: Sendable {
       phaseChanged.broadcast()
     }
   }
+
+  /// Waits until `isReached` is true of the phase.
+  private func waitForPhase(_ isReached: (Phase) -> Bool) -> Phase {
+    phaseChanged.withLock {
+      while true {
+        let present = phase.withLock { $0 }
+        if isReached(present) { return present }
+        phaseChanged.wait()
+      }
+    }
+  }
+
+  /// Returns when the system has made the mount, or refused it: `false` for that.
+  private func waitForMount() -> Bool { waitForPhase { $0 != .starting } == .mounted }
 
   /// The kernel has said hello.
   func didBecomeLive() { set(.live) }
@@ -203,17 +233,13 @@ public final class MountServer: Sendable {
   // MARK: What the kernel keeps
 
   /// Tells the kernel of a change. It may be about to know a file that it has only just been told of, and then takes for true what
-  /// it was told: so it is told of that once more.
-  private static func tell(_ change: KernelChange, _ session: FuseSession, _ nodes: KernelNodes, triesLeft: Int = 3) {
-    if session.tell(change) || triesLeft == 0 { return }
-    switch change {
+  /// it was told: so it is to be told of that once more, and this is `false`.
+  private static func tell(_ change: KernelChange, _ session: FuseSession, _ nodes: KernelNodes) -> Bool {
+    if session.tell(change) { return true }
+    return switch change {
     // Who looks a name up has locked its folder until it knows what it found.
-    case .name: return
-    case .attributes(let node), .content(let node):
-      guard nodes.isKnown(InodeNumber(value: node)) else { return }
-      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(20)) {
-        tell(change, session, nodes, triesLeft: triesLeft - 1)
-      }
+    case .name: true
+    case .attributes(let node), .content(let node): !nodes.isKnown(InodeNumber(value: node))
     }
   }
 

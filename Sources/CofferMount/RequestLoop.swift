@@ -34,8 +34,6 @@ final class RequestLoop: @unchecked Sendable {
   /// Idle threads that are to look for requests, and do not know it yet.
   private var calledCount = 0
   private var hasEnded = false
-  /// Whether every thread is there, once that is known.
-  private var isComplete: Bool?
 
   /// Requests come: nobody sleeps until the next.
   private let isBusy = Atomic(false)
@@ -66,43 +64,14 @@ final class RequestLoop: @unchecked Sendable {
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
 
-  /// Answers requests on as many threads as given until the mount ends, each within `thread`. Where the system does not give as
-  /// many, none is answered: an answer may have to wait for another thread's.
-  func run(threadCount: Int, within thread: @escaping @Sendable (() -> Void) -> Void) {
-    let group = DispatchGroup()
-    func start(_ body: @escaping @Sendable () -> Void) throws {
-      group.enter()
-      do {
-        try NewThread.start { [self] in
-          if waitForOthers() { body() }
-          group.leave()
-        }
-      } catch {
-        group.leave()
-        throw error
-      }
-    }
-    let started = Result {
-      try start { [self] in watchRequests() }
-      for _ in 1..<threadCount { try start { [self] in thread(work) } }
-    }
-    let isComplete = (try? started.get()) != nil
-    condition.withLock {
-      self.isComplete = isComplete
-      condition.broadcast()
-    }
-    if isComplete { thread(work) }
-    group.wait()
-  }
-
-  /// Whether every thread is there.
-  private func waitForOthers() -> Bool {
-    condition.withLock {
-      while true {
-        if let isComplete { return isComplete }
-        condition.wait()
-      }
-    }
+  /// Answers requests until the mount ends, on the calling thread and on those that were reserved, each within `thread`.
+  ///
+  /// - Parameter threads: ``FuseSession/threadCount`` of them; one answers nothing, and looks after the others.
+  func run(on threads: ReservedThreads, within thread: @escaping @Sendable (() -> Void) -> Void) {
+    let answering = [@Sendable () -> Void](repeating: { [self] in thread(work) }, count: FuseSession.threadCount - 1)
+    threads.run([{ [self] in watchRequests() }] + answering)
+    thread(work)
+    threads.wait()
   }
 
   private func work() {

@@ -66,7 +66,7 @@ public final class LocalSocket: Sendable {
     #endif
   }
 
-  /// The next connection; nil where it has gone already, or there is none.
+  /// The next connection; nil where it has gone already, or there is none. Throws a shortage as it is: the connection waits on.
   public func accept() throws(SystemError) -> LocalSocket? {
     #if canImport(Glibc)
       let number = Glibc.accept(descriptor.number, nil, nil)
@@ -74,7 +74,7 @@ public final class LocalSocket: Sendable {
       let number = Darwin.accept(descriptor.number, nil, nil)
     #endif
     if number < 0 {
-      if [EAGAIN, EINTR, ECONNABORTED, EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(errno) { return nil }
+      if [EAGAIN, EINTR, ECONNABORTED].contains(errno) { return nil }
       throw .last("accept")
     }
     let connection = LocalSocket(OwnedDescriptor(adopting: number))

@@ -42,6 +42,20 @@ public final class OwnedDescriptor: Sendable {
   /// Takes over a descriptor that something else opened.
   public convenience init(adopting number: CInt) { self.init(number: number, faults: nil) }
 
+  /// Numbers from which on descriptors are kept for who wants something of this process: a quarter of all, and no more than many
+  /// commands bring with them.
+  private static let reserveStart: Int = {
+    let limit = coffer_descriptor_limit()
+    return limit - min(limit / 4, 4096)
+  }()
+
+  /// Itself, unless it is one of the last that the process may have: then throws EMFILE. For what others can make it open any
+  /// number of; the lowest free number is given first (open(2)).
+  public func outsideReserve() throws(SystemError) -> OwnedDescriptor {
+    if Int(number) >= Self.reserveStart { throw SystemError(code: EMFILE, call: "open") }
+    return self
+  }
+
   /// The process's standard input, output and error: lent, never closed here.
   public static let standardInput = OwnedDescriptor(number: 0, faults: nil, isOwned: false)
   public static let standardOutput = OwnedDescriptor(number: 1, faults: nil, isOwned: false)

@@ -102,6 +102,7 @@ public final class Vault: Sendable {
   ///
   /// A file that cannot be stored does not keep the others back: they are durable also where this throws for its sake.
   public func commit() throws(VaultError) {
+    defer { files.dropKeysLeft() }
     let joined = Result { () throws(VaultError) in try VaultError.catching { try files.joinAll() } }
     try commitJoined()
     try joined.get()

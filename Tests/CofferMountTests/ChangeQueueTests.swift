@@ -12,10 +12,11 @@
       private var isHeld = false
       private var isWaiting = false
       private var changes: [KernelChange] = []
+      private var refusals = 0
 
       var told: [KernelChange] { condition.withLock { changes } }
 
-      func tell(_ change: KernelChange) {
+      func tell(_ change: KernelChange) -> Bool {
         condition.withLock {
           while isHeld {
             isWaiting = true
@@ -23,8 +24,16 @@
             condition.wait()
           }
           changes.append(change)
+          condition.broadcast()
+          refusals -= 1
+          return refusals < 0
         }
       }
+
+      /// Does not know what the next tellings are about.
+      func refuse(_ count: Int) { condition.withLock { refusals = count } }
+
+      func waitUntilTold(_ count: Int) { condition.withLock { while changes.count < count { condition.wait() } } }
 
       func hold() { condition.withLock { isHeld = true } }
 
@@ -58,6 +67,23 @@
       queue.end()
     }
 
+    @Test(arguments: [1, 2, 3, 10])
+    func `a kernel that is about to know a file is told of it once more, and not for ever`(
+      _ refusals: Int
+    ) throws {
+      let kernel = Kernel()
+      kernel.refuse(refusals)
+      let queue = try ChangeQueue(retryTime: 0, kernel.tell)
+      // Nobody waits for that.
+      queue.wait(for: queue.add([.content(1)]), atMost: 600)
+      let count = min(refusals, 3) + 1
+      kernel.waitUntilTold(count)
+      queue.wait(for: queue.add([.content(2)]), atMost: 600)
+      queue.wait(for: queue.add([.content(3)]), atMost: 600)
+      #expect(kernel.told.filter { $0 == .content(1) }.count == count)
+      queue.end()
+    }
+
     /// Counts what was changed and what was told of it, as a kernel that reads anew when it is told.
     private final class Counters: Sendable {
       let changed = Mutex([Int](repeating: 0, count: 4))
@@ -70,6 +96,7 @@
         let node = Int(change.node)
         let count = counters.changed.withLock { $0[node] }
         counters.told.withLock { $0[node] = max($0[node], count) }
+        return true
       }
       DispatchQueue.concurrentPerform(iterations: 4) { worker in
         for round in 0..<500 {

@@ -41,6 +41,9 @@ int coffer_set_locked_memory_limit(const struct rlimit *limit);
 /// Lets the process have as many descriptors as it may (RLIMIT_NOFILE).
 int coffer_raise_descriptor_limit(void);
 
+/// How many descriptors the process may have.
+long coffer_descriptor_limit(void);
+
 /// Locks all memory of the process, now and in future, as far as it is used (mlockall).
 int coffer_lock_memory(void);
 

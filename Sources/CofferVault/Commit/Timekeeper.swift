@@ -1,4 +1,5 @@
 internal import CofferSystem
+internal import Foundation
 internal import Synchronization
 
 /// Calls what is due, on a thread of its own that is there before it is needed: when a lock's time is over, the system may have no
@@ -51,9 +52,15 @@ final class Timekeeper: Sendable {
     let first = pending.withLock { $0.map(\.due).min() }
     // Rounded up, so that the last part of a millisecond is not spent turning.
     let left = first.map { max(0, Int64(($0 - SuspendingClock.now) / .milliseconds(1)) + 1) }
-    guard let ready = try? Readiness.wait(for: [bell.reading], milliseconds: left.map { Int32(clamping: $0) } ?? -1),
-      ready[0]
-    else { return }
+    let isRung: Bool
+    do {
+      isRung = try Readiness.wait(for: [bell.reading], milliseconds: left.map { Int32(clamping: $0) } ?? -1)[0]
+    } catch {
+      // Memory is short, for a while.
+      Thread.sleep(forTimeInterval: 0.01)
+      return
+    }
+    guard isRung else { return }
     var bytes = [UInt8](repeating: 0, count: 64)
     _ = try? bytes.withUnsafeMutableBytes { try bell.reading.read(into: $0) }
   }

@@ -17,6 +17,8 @@ final class FileRegistry: Sendable {
     var entries: [InodeNumber: Entry] = [:]
     /// Files that joined, by the generation of the commit that will hold the last join.
     var joined: [InodeNumber: UInt64] = [:]
+    /// Files whose key was to go while somebody held their `writing`.
+    var keysLeft: Set<InodeNumber> = []
     var removals: [Removal] = []
     var isRemoving = false
 
@@ -155,7 +157,7 @@ final class FileRegistry: Sendable {
     case .idle:
       didDropPages(node.dropCleanPages(all: true))
       // Its last handle is closed, and it must not be opened again while the vault is locked.
-      if node.vault.keys.areGone, node.protection == .completeUnlessOpen { dropKey(of: node) }
+      if node.vault.keys.areGone, node.protection == .completeUnlessOpen { dropKeySoon(of: node) }
     case .forgotten: forgetMemory(of: node)
     }
   }
@@ -302,8 +304,26 @@ final class FileRegistry: Sendable {
   func dropKeys() { for node in lockedAway { dropKey(of: node) } }
 
   /// Not where somebody has opened it meanwhile, and it goes on behind a lock: who opens uses the node first, and then the key.
-  func dropKey(of node: FileNode) {
-    node.dropKey { node.protection == .completeUnlessOpen && isInUse(node.number) }
+  func dropKey(of node: FileNode) { node.dropKey { mayKeepKey(node) } }
+
+  private func mayKeepKey(_ node: FileNode) -> Bool { node.protection == .completeUnlessOpen && isInUse(node.number) }
+
+  /// For whoever makes a commit, perhaps in the midst of joining this very file: where it is being changed, its key goes with the
+  /// commit that the timer makes, at the latest.
+  private func dropKeySoon(of node: FileNode) {
+    if node.dropKeyIfIdle(unless: { mayKeepKey(node) }) { return }
+    state.withLock { _ = $0.keysLeft.insert(node.number) }
+    node.vault.commitSoon()
+  }
+
+  /// Takes away the keys that were to go while their files were being changed. The caller holds no lock.
+  func dropKeysLeft() {
+    let nodes = state.withLock { state in
+      defer { state.keysLeft = [] }
+      return state.keysLeft.compactMap { state.entries[$0]?.node }
+    }
+    // Unlocked meanwhile, it may have it.
+    for node in nodes where node.vault.keys.areGone { dropKey(of: node) }
   }
 
   // MARK: Memory

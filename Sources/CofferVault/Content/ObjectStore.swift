@@ -40,6 +40,8 @@ final class ObjectStore: Sendable {
   }
 
   private func created(_ name: String, in folder: OwnedDescriptor) throws -> OwnedDescriptor {
+    // Asked of the folder, which was opened just now: a file that was made must not be left.
+    _ = try folder.outsideReserve()
     do {
       return try files.open(name, [.readWrite, .createNew, .noFollow], in: folder)
     } catch  where error.isTaken {
@@ -67,7 +69,8 @@ final class ObjectStore: Sendable {
     do {
       // Not waiting: a fifo in its place would hold the reader up.
       let object = try files.open(
-        place.name, [writing ? .readWrite : .readOnly, .noFollow, .nonBlocking], in: folder(place.folder))
+        place.name, [writing ? .readWrite : .readOnly, .noFollow, .nonBlocking], in: folder(place.folder)
+      ).outsideReserve()
       guard try object.status().kind == .file else { throw VaultError.damaged(what: "an object is no file") }
       return object
     } catch let error as SystemError where error.isAbsent {

@@ -44,15 +44,21 @@ extension FileNode {
   /// Takes the key away: what waits in memory is sealed first. Returns when no call uses the key any more.
   ///
   /// - Parameter stays: asked when nobody can begin to use the key any more; where it is true, the key stays.
-  func dropKey(unless stays: () -> Bool = { false }) {
-    writing.withLock { _ in
-      readers.close()
-      guard let cipher else { return }
-      guard !stays() else { return readers.open() }
-      // What finds no room, or fails, stays in memory without a byte of plaintext.
-      try? flushAll()
-      putAway(cipher)
-    }
+  func dropKey(unless stays: () -> Bool = { false }) { writing.withLock { _ in dropKeyWhileWriting(unless: stays) } }
+
+  /// As ``dropKey(unless:)``, for whoever may hold a file's `writing`, perhaps this one's: `false` where somebody holds it, and
+  /// the key is where it was.
+  func dropKeyIfIdle(unless stays: () -> Bool) -> Bool {
+    writing.withLockIfAvailable { _ in dropKeyWhileWriting(unless: stays) } != nil
+  }
+
+  private func dropKeyWhileWriting(unless stays: () -> Bool) {
+    readers.close()
+    guard let cipher else { return }
+    guard !stays() else { return readers.open() }
+    // What finds no room, or fails, stays in memory without a byte of plaintext.
+    try? flushAll()
+    putAway(cipher)
   }
 
   /// Takes the key away that the file's class does not allow any more: it became class complete while the vault was locked,

@@ -22,6 +22,8 @@ final class AgentServer {
   static let endTime = Duration.seconds(5)
   /// A sleeping machine does not count in poll(2)'s time, but in that of the idle lock: looked at once a minute.
   private static let longestWait = Duration.seconds(60)
+  /// How long a look at who waits to be let in is put off.
+  private static let restTime = Duration.milliseconds(50)
 
   private let vault: HeldVault
   private let bell: Bell
@@ -38,6 +40,8 @@ final class AgentServer {
   private var idle: IdleClock
   private var mountUses = 0
   private var lastRecheck: Instant
+  /// Set where there was no descriptor for a client: until when no other look is taken at who waits to be let in.
+  private var rest: Instant?
   /// Set when the agent is to end: until when commands may.
   private var end: Instant?
 
@@ -95,6 +99,7 @@ final class AgentServer {
     let now = now()
     var wait = min(Self.longestWait, idle.remaining(now: now) ?? Self.longestWait)
     if let end { wait = min(wait, end - now) }
+    if let rest { wait = min(wait, rest - now) }
     for case let incoming? in connections.values.map(\.incoming) { wait = min(wait, incoming.deadline - now) }
     return max(.zero, wait)
   }
@@ -102,7 +107,10 @@ final class AgentServer {
   /// Waits once, and does what there is to do.
   func step(waiting time: Duration) throws {
     var sources: [(descriptor: OwnedDescriptor, number: Int?)] = [(bell.descriptor, nil)]
-    if let listener, connections.count < Self.connectionLimit { sources.append((listener.descriptor, nil)) }
+    if let present = rest, now() >= present { rest = nil }
+    if let listener, connections.count < Self.connectionLimit, rest == nil {
+      sources.append((listener.descriptor, nil))
+    }
     for (number, connection) in connections where !connection.hasHungUp {
       sources.append((connection.link.socket.descriptor, number))
     }
@@ -143,7 +151,15 @@ final class AgentServer {
   // MARK: Connections
 
   private func accept() throws {
-    guard let socket = try listener?.accept() else { return }
+    let accepted: LocalSocket?
+    do throws(SystemError) {
+      accepted = try listener?.accept()
+    } catch  where error.isShortage {
+      // It stays readable meanwhile.
+      rest = now() + Self.restTime
+      return
+    }
+    guard let socket = accepted else { return }
     // Another user's is closed without a word.
     guard (try? socket.peer()) == ProcessHardening.userID else { return }
     nextNumber += 1

@@ -73,7 +73,7 @@
         switch error {
         case .noDevice, .deviceRefused, .noHelper: 69
         case .failed, .othersRefused: 73
-        case .busy, .busyBelow, .notStored: 75
+        case .noThread, .busy, .busyBelow, .notStored: 75
         case .notMounted: 66
         case .foreign: 64
         case .notYours: 77

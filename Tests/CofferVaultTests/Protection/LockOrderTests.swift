@@ -200,5 +200,8 @@ import Testing
     }
     scheduler.schedule(afterSeconds: 0) { count.wrappingAdd(1, ordering: .relaxed) }
     #expect(waiting.withLock { $0.map(\.seconds) } == [0])
+    // What waits holds the scheduler, and that what waits.
+    wake(after: 0)
+    #expect(count.load(ordering: .relaxed) == 2)
   }
 }

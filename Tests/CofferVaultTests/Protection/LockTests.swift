@@ -308,6 +308,38 @@ import Testing
     #expect(try fixture.open().contents(of: path) == bytes)
   }
 
+  /// It may be the very file that is being joined: whoever waits for it waits for itself.
+  @Test(.timeLimit(.minutes(10)))
+  func `who commits in the midst of joining a file takes no key away that somebody uses`() throws {
+    let plan = CallLog()
+    let vault = try fixture.create(files: FileSystem(faults: plan))
+    vault.commits.startThread = { _ in throw SystemError(code: EAGAIN, call: "pthread_create") }
+    try vault.protect(.root, as: .completeUnlessOpen)
+    var bytes = [UInt8](repeating: 1, count: 700_000)
+    let file = try vault.createFile(at: path)
+    try file.write(bytes, at: 0)
+    try vault.commit()
+    vault.lock(graceSeconds: 0)
+    // Joined, and not committed; then closed with something that cannot join.
+    try file.write([2], at: 10)
+    let number = try vault.attributes(at: path).number
+    try vault.joinContent(of: number)
+    try file.write([3], at: 20)
+    plan.fail(.write, times: 1_000_000)
+    #expect(throws: VaultError.self) { try file.close() }
+    plan.fail(.write, times: 0)
+    // So much waits that the file's joining needs a commit before it.
+    while !vault.index.read({ $0.isFull(operationLimit: vault.room.operationLimit) }) {
+      try vault.change { session in try session.store(session.inode(number)) }
+    }
+    try vault.commit()
+    #expect(vault.files.node(number)?.cipher == nil)
+    #expect(throws: VaultError.locked) { try vault.open(path, .reading) }
+    try unlock(vault)
+    (bytes[10], bytes[20]) = (2, 3)
+    #expect(try vault.contents(of: path) == bytes)
+  }
+
   /// Behind the unlock it is there before anybody reads: whoever copies asks first what is data, and who closes stores.
   @Test(arguments: [30_000, 3_000_000], [VaultEnd.asked, .closed])
   func `what found no room is data behind the unlock, and is stored`(_ count: Int, _ end: VaultEnd) throws {

@@ -49,6 +49,12 @@ import Testing
       row("replacing one that is not there", ENODATA) {
         try Kernel.setAttribute($0("file"), "user.absent", "x", flags: AttributeFlag.replace)
       },
+      row("creating and replacing one that is there", EEXIST) {
+        try Kernel.setAttribute($0("file"), "user.there", "x", flags: AttributeFlag.create | AttributeFlag.replace)
+      },
+      row("creating and replacing one that is not there", ENODATA) {
+        try Kernel.setAttribute($0("file"), "user.absent", "x", flags: AttributeFlag.create | AttributeFlag.replace)
+      },
       row("an unknown flag", EINVAL) { try Kernel.setAttribute($0("file"), "user.a", "x", flags: 64) },
       row("reading one that is not there", ENODATA) { _ = try Kernel.attribute($0("file"), "user.absent") },
       row("removing one that is not there", ENODATA) { try Kernel.removeAttribute($0("file"), "user.absent") },

@@ -30,7 +30,13 @@ private final class ThreadLimit {
   private func set(_ file: String, _ text: String) throws { try Handle(folder + "/" + file, O_WRONLY).write(text) }
 
   func take(_ process: Int32) throws { try set("cgroup.procs", "\(process)") }
-  func close() throws { try set("pids.max", Kernel.text(folder + "/pids.current")) }
+
+  /// - Parameter further: how many it may have more.
+  func close(but further: Int = 0) throws {
+    let present = try Kernel.text(folder + "/pids.current").trimmingCharacters(in: .whitespacesAndNewlines)
+    try set("pids.max", "\(try #require(Int(present)) + further)")
+  }
+
   func open() throws { try set("pids.max", "max") }
 }
 
@@ -66,9 +72,41 @@ struct ThreadShortageTests {
       #expect(try Kernel.content(ground.path + "/\(number)") == noise(3000, seed: UInt64(number)))
     }
     #expect(try firstDifference(file.readAll(), noise(8 << 20)) == nil)
-    // Nobody is left in the group, so that it can be removed.
+    try end(desk)
+  }
+
+  /// Nobody is left in the group then, so that it can be removed.
+  private func end(_ desk: Desk) throws {
     let process = try desk.agentProcess()
     try desk.served("agent", "stop")
     while FileManager.default.fileExists(atPath: "/proc/\(process)/exe") { sched_yield() }
+  }
+
+  @Test(.timeLimit(.minutes(10))) func `a mount that lacks a thread is refused, and leaves nothing mounted`() throws {
+    let ground = try Ground(.mount)
+    let desk = ground.desk
+    let place = desk.path("second")
+    try Kernel.mkdir(place)
+    try Kernel.makeFile(ground.path + "/file", noise(3000))
+    let limit = try #require(ThreadLimit())
+    try limit.take(desk.agentProcess())
+    defer { try? limit.open() }
+    var codes: Set<Int32> = []
+    for further in 0..<12 {
+      try limit.close(but: further)
+      let outcome = try desk.run("coffer", ["mount", place])
+      codes.insert(outcome.code)
+      if outcome.code == 0 {
+        #expect(try Kernel.content(place + "/file") == noise(3000))
+        try desk.served("unmount", place)
+      } else {
+        expect(outcome, code: 75, says: ["no more threads"])
+      }
+      #expect(try Handle(place, O_RDONLY | O_DIRECTORY).listing().allSatisfy(\.isDots), "\(further)")
+      try limit.open()
+    }
+    #expect(codes == [0, 75])
+    #expect(try Kernel.content(ground.path + "/file") == noise(3000))
+    try end(desk)
   }
 }
