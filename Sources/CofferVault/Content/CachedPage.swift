@@ -13,7 +13,7 @@ final class CachedPage {
   /// Differs from its row.
   var isDirty = false
   /// Asked for since pages were last given up.
-  var wasUsed = true
+  var wasUsed = false
   private var knownSealer: BlockSealer?
 
   init(index: UInt64, stored: MapPage?) {

@@ -9,24 +9,45 @@ extension FileNode {
   /// ample, its rows shall be few enough for the ballast.
   var dirtyPageLimit: Int { (vault.room.isAmple ? vault.files.mapLimits : .small).changed }
 
-  /// The page in memory, read from the index where it is not there yet. Without `state`.
+  /// The page in memory, read from the index where it is not there yet, perhaps with others. Without `state`.
   func loadPage(_ index: UInt64) throws -> CachedPage {
+    let limit = UInt64(vault.files.mapLimits.keptOfOneFile)
     while true {
-      let (known, before) = state.withLock { _ -> (CachedPage?, UInt64) in (knownPage(index), joinCount) }
-      if let known { return known }
-      let stored = try vault.index.read { try $0.storedPage(number, index) }
-      let loaded = state.withLock { _ -> CachedPage? in
-        if let known = knownPage(index) { return known }
-        // Joined meanwhile, and given up again: what was read may be older than that.
-        guard joinCount == before else { return nil }
-        let page = CachedPage(index: index, stored: stored)
-        pages[index] = page
-        return page
+      let (known, before, wanted) = state.withLock { _ -> (CachedPage?, UInt64, [UInt64]) in
+        if let known = knownPage(index) { return (known, joinCount, []) }
+        let pageCount = object.map { MapPage.pageCount(blockCount: $0.reference.blockCount(of: byteCount)) } ?? 0
+        let range = pagesAhead.range(for: index, pageCount: pageCount, limit: limit)
+        return (nil, joinCount, range.filter { pages[$0] == nil })
       }
-      guard let loaded else { continue }
-      vault.files.didLoadPage(loaded)
-      return loaded
+      if let known { return known }
+      let stored = try storedPages(wanted, for: index)
+      let (page, count) = state.withLock { _ -> (CachedPage?, Int) in
+        if let known = knownPage(index) { return (known, 0) }
+        // Joined meanwhile, and given up again: what was read may be older than that.
+        guard joinCount == before else { return (nil, 0) }
+        var count = 0
+        for (index, stored) in stored where pages[index] == nil {
+          pages[index] = CachedPage(index: index, stored: stored)
+          count += 1
+        }
+        // The others nobody has asked for yet: they go first where there is no room.
+        return (knownPage(index), count)
+      }
+      guard let page else { continue }
+      if count > 0 { vault.files.didLoadPages(count, for: page) }
+      return page
     }
+  }
+
+  /// The rows of pages, nil for a page that has none: of `index` alone where another cannot be read.
+  private func storedPages(_ wanted: [UInt64], for index: UInt64) throws -> [(UInt64, MapPage?)] {
+    if wanted.count > 1 {
+      let all = try? vault.index.read { session in
+        try session.gather(wanted) { index in (index, try session.storedPage(number, index)) }
+      }
+      if let all { return all }
+    }
+    return [(index, try vault.index.read { try $0.storedPage(number, index) })]
   }
 
   /// Under `state`.

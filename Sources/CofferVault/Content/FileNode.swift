@@ -36,6 +36,7 @@ final class FileNode: Sendable {
   // Under `state`.
   nonisolated(unsafe) var protectedKey: ProtectedKey
   nonisolated(unsafe) var pages: [UInt64: CachedPage] = [:]
+  nonisolated(unsafe) var pagesAhead = PagesAhead()
   nonisolated(unsafe) var dirtyPageCount = 0
   /// Plaintext of blocks that were written in part and have no slot yet.
   nonisolated(unsafe) var dirtyBlocks: [UInt64: TransferBuffer] = [:]

@@ -333,10 +333,11 @@ final class FileRegistry: Sendable {
 
   func didBuffer(_ difference: Int) { buffered.wrappingAdd(difference, ordering: .relaxed) }
 
-  func didLoadPage(_ page: CachedPage) {
-    let count = loadedPages.wrappingAdd(1, ordering: .relaxed).newValue
+  /// Pages have come into memory, for somebody who is about to use `page`.
+  func didLoadPages(_ loadedCount: Int, for page: CachedPage) {
+    let count = loadedPages.wrappingAdd(loadedCount, ordering: .relaxed).newValue
     let limits = mapLimits
-    guard count > limits.kept, count.isMultiple(of: limits.betweenLooks) else { return }
+    guard count > limits.kept, count % limits.betweenLooks < loadedCount else { return }
     // The file with most of them gives up those that nobody asked for lately.
     guard let largest = nodes.max(by: { $0.pageCount < $1.pageCount }) else { return }
     var dropped = largest.dropCleanPages(all: false, but: page)
@@ -382,6 +383,8 @@ struct MapLimits {
   let most: Int
   /// Changed ones of one file, before it joins by itself.
   let changed: Int
+  /// Of one file, so that there is room for others.
+  var keptOfOneFile: Int { kept / 2 }
   /// Pages that are loaded before the next look at whether there are too many: a look goes through all of them.
   let betweenLooks: Int
 
