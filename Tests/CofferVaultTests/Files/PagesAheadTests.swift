@@ -17,7 +17,8 @@ import Testing
     }
   }
 
-  @Test func `who looks here and there is given the neighbours where the whole map has room, and nothing else where not`() {
+  @Test
+  func `who looks here and there is given the neighbours where the whole map has room, and nothing else where not`() {
     var ahead = PagesAhead()
     #expect(ahead.range(for: 70, pageCount: 100, limit: 100) == 70..<71)
     #expect(ahead.range(for: 20, pageCount: 100, limit: 100) == 16..<32)
