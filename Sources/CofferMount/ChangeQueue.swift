@@ -37,8 +37,8 @@ final class ChangeQueue: @unchecked Sendable {
   private var doneInVain: Int?
   private var hasEnded = false
 
-  /// What the kernel is told of once more. Touched on the queue's thread alone.
-  private var retries: [(change: KernelChange, left: Int, due: Date)] = []
+  /// What the kernel is told of once more, how often, and when. Changed on the queue's thread alone, and under `condition`.
+  private var retries: [KernelChange: (left: Int, due: SuspendingClock.Instant)] = [:]
 
   /// Throws where the system gives no thread.
   ///
@@ -49,21 +49,41 @@ final class ChangeQueue: @unchecked Sendable {
   init(retryTime: Double = retryTime, _ tell: @escaping @Sendable (KernelChange) -> Bool) throws(SystemError) {
     try NewThread.start { [self] in
       while let changes = next() {
-        retry(after: retryTime, tell)
-        for change in changes where !tell(change) {
-          retries.append((change, Self.retryLimit, Date(timeIntervalSinceNow: retryTime)))
-        }
+        for change in changes { didTell(change, tell(change) ? 0 : Self.retryLimit, after: retryTime) }
         condition.withLock {
           done += changes.count
-          for change in changes {
-            let count = nodes[change.node] ?? 0
-            nodes[change.node] = count > 1 ? count - 1 : nil
-            if change.isOfName { nameCount -= 1 }
-          }
           condition.broadcast()
+        }
+        let now = SuspendingClock.now
+        for (change, retry) in retries where retry.due <= now {
+          didRetry(change, tell(change) ? 0 : retry.left - 1, after: retryTime)
         }
       }
     }
+  }
+
+  /// - Parameter left: how often the kernel is to be told of it once more. Until then it counts as not told for who wants to know
+  ///   whether this kernel may be waiting.
+  private func didTell(_ change: KernelChange, _ left: Int, after seconds: Double) {
+    condition.withLock {
+      let wasToldOnceMore = retries[change] != nil
+      if left > 0 { retries[change] = (left, .now + .seconds(seconds)) }
+      if left == 0 || wasToldOnceMore { forget(change) }
+    }
+  }
+
+  private func didRetry(_ change: KernelChange, _ left: Int, after seconds: Double) {
+    condition.withLock {
+      retries[change] = left > 0 ? (left, .now + .seconds(seconds)) : nil
+      if left == 0 { forget(change) }
+    }
+  }
+
+  /// Under `condition`.
+  private func forget(_ change: KernelChange) {
+    let count = nodes[change.node] ?? 0
+    nodes[change.node] = count > 1 ? count - 1 : nil
+    if change.isOfName { nameCount -= 1 }
   }
 
   @discardableResult
@@ -110,27 +130,19 @@ final class ChangeQueue: @unchecked Sendable {
     }
   }
 
-  private func retry(after seconds: Double, _ tell: (KernelChange) -> Bool) {
-    let now = Date()
-    let due = retries.filter { $0.due <= now }
-    if due.isEmpty { return }
-    retries.removeAll { $0.due <= now }
-    for (change, left, _) in due where !tell(change) && left > 1 {
-      retries.append((change, left - 1, Date(timeIntervalSinceNow: seconds)))
-    }
-  }
-
   /// What is to be told, perhaps nothing but what is to be told once more; nil at the end.
   private func next() -> [KernelChange]? {
-    let due = retries.map(\.due).min()
     condition.lock()
     defer { condition.unlock() }
+    let due = retries.values.map(\.due).min()
     while waiting.isEmpty, !hasEnded {
       guard let due else {
         condition.wait()
         continue
       }
-      if !condition.wait(until: due) { break }
+      let left = (due - .now) / .seconds(1)
+      if left <= 0 { break }
+      _ = condition.wait(until: Date(timeIntervalSinceNow: left))
     }
     if hasEnded { return nil }
     defer {

@@ -103,7 +103,9 @@ public final class MountServer: Sendable {
     do {
       try session.mount(at: place, allowsOthers: settings.allowsOthers)
     } catch {
-      set(.ended)
+      defer { set(.ended) }
+      // The helper that mounts for who is not root is a process more.
+      if error == .failed, (try? NewThread.start {}) == nil { throw .noThread }
       throw error
     }
     observations.withLock { observations in

@@ -9,13 +9,18 @@ internal import CCoffer
 /// Waiting for several descriptors at once.
 public enum Readiness {
   /// Waits until something can be read from one of `descriptors`, its end included, and says from which. None where the
-  /// time is over or a signal came first.
+  /// time is over, a signal came first, or the system has no memory for it at this moment.
   public static func wait(
     for descriptors: [OwnedDescriptor], milliseconds: Int32
   ) throws(SystemError) -> [Bool] {
     var entries = descriptors.map { pollfd(fd: $0.number, events: Int16(POLLIN), revents: 0) }
     let count = poll(&entries, nfds_t(entries.count), milliseconds)
-    if count < 0 && errno != EINTR { throw .last("poll") }
+    if count < 0 && errno != EINTR {
+      let error = SystemError.last("poll")
+      guard error.isShortage || error.code == EAGAIN else { throw error }
+      // As if it were over, but not at once: who has waited waits again.
+      usleep(10_000)
+    }
     return entries.map { count > 0 && $0.revents != 0 }
   }
 }

@@ -369,7 +369,12 @@ public final class Vault: Sendable {
   /// A failure is found again by whoever commits next.
   func commitInBackground() {
     if state.withLock({ $0.isClosed }) { return }
-    try? commit()
+    do {
+      try commit()
+    } catch  where error.isOfRoom {
+      // There may be some later, without anybody changing something here.
+      commitSoon()
+    } catch {}
     try? withRoom { try anchor.flush() }
     ballast.restore()
   }

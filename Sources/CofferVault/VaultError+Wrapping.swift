@@ -28,6 +28,15 @@ extension VaultError {
     }
   }
 
+  /// The disk, the process or the system lacked room for it at that moment.
+  var isOfRoom: Bool {
+    switch self {
+    case .full: true
+    case .system(let error): error.isShortage
+    default: false
+    }
+  }
+
   /// Runs `body` and gives its failure this module's type.
   static func catching<Result>(_ body: () throws -> Result) throws(VaultError) -> Result {
     do { return try body() } catch { throw wrapping(error) }

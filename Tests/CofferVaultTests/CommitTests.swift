@@ -101,6 +101,43 @@ import Testing
     #expect(scheduler.run() == 0)
   }
 
+  /// Opens nothing while there are no descriptors.
+  private final class Descriptors: FaultPlan {
+    let areThere = Atomic(true)
+
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      if call == .open, !areThere.load(ordering: .relaxed) { throw SystemError(code: EMFILE, call: "open") }
+    }
+  }
+
+  @Test func `content that gets no descriptor waits up to a bound, and is stored when there are some`() throws {
+    let fixture = try VaultFixture()
+    let (scheduler, descriptors) = (ManualScheduler(), Descriptors())
+    var options = VaultOptions()
+    options.scheduler = scheduler
+    let vault = try fixture.create(files: FileSystem(faults: descriptors), options: options)
+    _ = scheduler.run()
+    descriptors.areThere.store(false, ordering: .relaxed)
+    func content(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number % 251), count: 100_000) }
+    var count = 0
+    #expect(throws: VaultError.system(SystemError(code: EMFILE, call: "open"))) {
+      while count < 1000 {
+        let file = try vault.createFile(at: VaultPath("\(count)"))
+        try file.write(content(count), at: 0)
+        count += 1
+        try? file.close()
+      }
+    }
+    // 8 MiB, and what was written last.
+    #expect(count > 80 && count < 90)
+    // Tried again and again, though nobody changes anything.
+    for _ in 0..<3 { #expect(scheduler.run() == 1) }
+    descriptors.areThere.store(true, ordering: .relaxed)
+    #expect(scheduler.run() == 1)
+    let found = try fixture.openedAfterCrash(copyingTo: "copy")
+    for number in 0..<count { #expect(try found.contents(of: VaultPath("\(number)")) == content(number), "\(number)") }
+  }
+
   // MARK: The anchor
 
   private final class ManualTime: TimeSource {
@@ -194,14 +231,17 @@ import Testing
 extension VaultFixture {
   /// The names in the root folder of a vault that lost its process now.
   func namesAfterCrash(copyingTo name: String) throws -> [String] {
+    try openedAfterCrash(copyingTo: name).list(.root).map { String(decoding: $0.name, as: UTF8.self) }.sorted()
+  }
+
+  func openedAfterCrash(copyingTo name: String) throws -> Vault {
     let copy = folder(name)
     try FileManager.default.createDirectory(
       atPath: copy, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     for part in ["vault", "keys"] {
       try FileManager.default.copyItem(atPath: folder(part), toPath: copy + "/" + part)
     }
-    let vault = try Vault.open(
+    return try Vault.open(
       at: copy + "/vault", keyStore: FileKeyStore(path: copy + "/keys"), passcode: { Self.passcode() })
-    return try vault.list(.root).map { String(decoding: $0.name, as: UTF8.self) }.sorted()
   }
 }

@@ -11,7 +11,7 @@ extension FileNode {
 
   /// The page in memory, read from the index where it is not there yet, perhaps with others. Without `state`.
   func loadPage(_ index: UInt64) throws -> CachedPage {
-    let limit = UInt64(vault.files.mapLimits.keptOfOneFile)
+    let limit = vault.files.hasRoomForPages ? UInt64(vault.files.mapLimits.keptOfOneFile) : 0
     while true {
       let (known, before, wanted) = state.withLock { _ -> (CachedPage?, UInt64, [UInt64]) in
         if let known = knownPage(index) { return (known, joinCount, []) }

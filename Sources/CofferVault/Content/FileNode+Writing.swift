@@ -58,7 +58,8 @@ extension FileNode {
 
   /// Whether content without an object may grow so far. A gap of more than a block's size shall be a hole.
   func canStage(from start: UInt64, to end: UInt64) -> Bool {
-    let limit = forcedExponent == nil ? Self.stagedByteCount : VaultFormat.inlineLimit
+    let staged = vault.files.mayBuffer ? Self.stagedByteCount : VaultFormat.inlineLimit
+    let limit = forcedExponent == nil ? staged : VaultFormat.inlineLimit
     return end <= UInt64(limit) && start <= byteCount + 4096
   }
 

@@ -44,7 +44,7 @@ final class FileRegistry: Sendable {
   private final class Entry {
     let node: FileNode
     var users = 1
-    /// Threads that give space of it back to the disk. Until they are done no second node may use the object's slots.
+    /// Threads that join it, or give space of it back to the disk. Until they are done no second node may use the object's slots.
     var workers = 0
     /// No name leads here: none any more, or none yet.
     var isUnlinked = false
@@ -131,14 +131,20 @@ final class FileRegistry: Sendable {
 
   /// Gives the free space of a file without users back, and forgets the file where nothing is left to do.
   private func settle(_ node: FileNode) {
-    let isKnown = state.withLock { state in
-      guard let entry = state.entries[node.number], entry.node === node, entry.users == 0 else { return false }
+    guard beginWork(on: node, unlessUsed: true) else { return }
+    node.giveBackFreeSlots()
+    endWork(on: node)
+  }
+
+  /// One more worker, for a file that is known still; ``endWork(on:)`` must follow.
+  private func beginWork(on node: FileNode, unlessUsed: Bool = false) -> Bool {
+    state.withLock { state in
+      guard let entry = state.entries[node.number], entry.node === node, !unlessUsed || entry.users == 0 else {
+        return false
+      }
       entry.workers += 1
       return true
     }
-    guard isKnown else { return }
-    node.giveBackFreeSlots()
-    endWork(on: node)
   }
 
   /// Ends what began with one more worker; forgets the file where nobody uses it and nothing is left to do.
@@ -270,9 +276,12 @@ final class FileRegistry: Sendable {
   /// Joins every file that has changes; one that fails does not keep the others back. Throws the first failure: also one
   /// that is known already, because what was written to that file is still not stored.
   func joinAll() throws {
-    let nodes = state.withLock { state in state.entries.values.filter { !$0.isUnlinked }.map(\.node) }
+    // Not the nodes, for one that nobody uses is let go of at once: the next may need its descriptor.
+    let numbers = state.withLock { state in state.entries.filter { !$0.value.isUnlinked }.map(\.key) }
     var failure: (any Error)?
-    for node in nodes {
+    for number in numbers {
+      guard let node = node(number), beginWork(on: node) else { continue }
+      defer { endWork(on: node) }
       do {
         try node.join()
       } catch {
@@ -331,6 +340,10 @@ final class FileRegistry: Sendable {
   /// Bytes that wait in memory for a place in an object, of all files.
   var bufferedByteCount: Int { max(0, buffered.load(ordering: .relaxed)) }
 
+  /// Whether content that has no object yet may wait in memory for one. It goes there as it comes; where there is much of it all the
+  /// same, objects cannot be made, and whoever writes is to be told.
+  var mayBuffer: Bool { bufferedByteCount <= 4 * Self.bufferedLimit }
+
   func didBuffer(_ difference: Int) { buffered.wrappingAdd(difference, ordering: .relaxed) }
 
   /// Pages have come into memory, for somebody who is about to use `page`.
@@ -338,11 +351,19 @@ final class FileRegistry: Sendable {
     let count = loadedPages.wrappingAdd(loadedCount, ordering: .relaxed).newValue
     let limits = mapLimits
     guard count > limits.kept, count % limits.betweenLooks < loadedCount else { return }
-    // The file with most of them gives up those that nobody asked for lately.
-    guard let largest = nodes.max(by: { $0.pageCount < $1.pageCount }) else { return }
-    var dropped = largest.dropCleanPages(all: false, but: page)
-    if dropped == 0 { dropped = largest.dropCleanPages(all: false, but: page) }
-    didDropPages(dropped)
+    // The files with most of them give up those that nobody asked for lately, and then others.
+    let files = nodes.map { (node: $0, count: $0.pageCount) }.filter { $0.count > 0 }.sorted { $0.count > $1.count }
+    for _ in 0..<2 {
+      for file in files {
+        didDropPages(file.node.dropCleanPages(all: false, but: page))
+        if loadedPages.load(ordering: .relaxed) <= limits.kept { return }
+      }
+    }
+  }
+
+  /// Whether pages that nobody has asked for yet find room beside those that are there.
+  var hasRoomForPages: Bool {
+    loadedPages.load(ordering: .relaxed) + Int(PagesAhead.count) <= mapLimits.kept
   }
 
   private func didDropPages(_ count: Int) { loadedPages.wrappingSubtract(count, ordering: .relaxed) }

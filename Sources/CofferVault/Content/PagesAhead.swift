@@ -16,7 +16,7 @@ struct PagesAhead {
   ///
   /// - Parameters:
   ///   - pageCount: of the file's map.
-  ///   - limit: how many pages of one file find room in memory.
+  ///   - limit: how many pages of one file find room in memory; none where there is no room at this moment.
   mutating func range(for index: UInt64, pageCount: UInt64, limit: UInt64) -> Range<UInt64> {
     var range = index..<(index + 1)
     if let next {

@@ -57,6 +57,8 @@ final class Verifier {
     } catch {
       switch VaultError.wrapping(error) {
       case .cancelled: throw VaultError.cancelled
+      // It says nothing of the vault.
+      case .system(let error) where error.isShortage: throw VaultError.system(error)
       case .damaged(let what): add(what, path)
       // Removed since its name was read.
       case .notFound: return true
