@@ -49,11 +49,10 @@ public final class OwnedDescriptor: Sendable {
     return limit - min(limit / 4, 4096)
   }()
 
-  /// Itself, unless it is one of the last that the process may have: then throws EMFILE. For what others can make it open any
-  /// number of; the lowest free number is given first (open(2)).
-  public func outsideReserve() throws(SystemError) -> OwnedDescriptor {
+  /// Throws EMFILE where it is one of the last that the process may have. For what others can make it open any number of; the
+  /// lowest free number is given first (open(2)).
+  public func requireOutsideReserve() throws(SystemError) {
     if Int(number) >= Self.reserveStart { throw SystemError(code: EMFILE, call: "open") }
-    return self
   }
 
   /// The process's standard input, output and error: lent, never closed here.

@@ -262,8 +262,15 @@ public final class Vault: Sendable {
       }
       if isReadOnly { return }
       defer { anchor.end() }
-      // What cannot be stored of one file keeps nothing else back.
-      let committed = Result { () throws(VaultError) in try commit() }
+      // Nobody else will need them.
+      objects.mayUseReserve.store(true, ordering: .relaxed)
+      // What cannot be stored of one file keeps nothing else back, and what a commit lets go of may be what it needs.
+      var committed: Result<Void, VaultError>
+      var unjoined: Int
+      repeat {
+        unjoined = files.unjoinedCount
+        committed = Result { () throws(VaultError) in try commit() }
+      } while committed.isOfRoom && files.unjoinedCount < unjoined
       // What they have removed is to be marked, and what they have stored is to be the anchor's.
       commits.wait()
       let marks = Result { try commitIndex() }
@@ -369,13 +376,15 @@ public final class Vault: Sendable {
   /// A failure is found again by whoever commits next.
   func commitInBackground() {
     if state.withLock({ $0.isClosed }) { return }
+    defer { files.dropKeysLeft() }
+    try? files.joinAll()
     do {
-      try commit()
-    } catch  where error.isOfRoom {
-      // There may be some later, without anybody changing something here.
-      commitSoon()
-    } catch {}
-    try? withRoom { try anchor.flush() }
+      try commitJoined()
+      try withRoom { try anchor.flush() }
+    } catch {
+      // There may be room later, without anybody changing something here.
+      if VaultError.wrapping(error).isOfRoom { commitSoon() }
+    }
     ballast.restore()
   }
 

@@ -32,7 +32,7 @@ extension VaultError {
   var isOfRoom: Bool {
     switch self {
     case .full: true
-    case .system(let error): error.isShortage
+    case .system(let error), .keyStore(.system(let error)): error.isShortage
     default: false
     }
   }
@@ -40,5 +40,12 @@ extension VaultError {
   /// Runs `body` and gives its failure this module's type.
   static func catching<Result>(_ body: () throws -> Result) throws(VaultError) -> Result {
     do { return try body() } catch { throw wrapping(error) }
+  }
+}
+
+extension Result where Failure == VaultError {
+  /// See ``VaultError/isOfRoom``.
+  var isOfRoom: Bool {
+    if case .failure(let error) = self { error.isOfRoom } else { false }
   }
 }

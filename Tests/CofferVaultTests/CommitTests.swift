@@ -103,11 +103,17 @@ import Testing
 
   /// Opens nothing while there are no descriptors.
   private final class Descriptors: FaultPlan {
-    let areThere = Atomic(true)
+    static let error = VaultError.system(SystemError(code: EMFILE, call: "open"))
+    /// How many openings fail next.
+    private let failing = Atomic(0)
 
     func willCall(_ call: SystemCall) throws(SystemError) {
-      if call == .open, !areThere.load(ordering: .relaxed) { throw SystemError(code: EMFILE, call: "open") }
+      guard call == .open, failing.load(ordering: .relaxed) > 0 else { return }
+      failing.subtract(1, ordering: .relaxed)
+      throw SystemError(code: EMFILE, call: "open")
     }
+
+    func fail(_ count: Int = .max) { failing.store(count, ordering: .relaxed) }
   }
 
   @Test func `content that gets no descriptor waits up to a bound, and is stored when there are some`() throws {
@@ -117,10 +123,13 @@ import Testing
     options.scheduler = scheduler
     let vault = try fixture.create(files: FileSystem(faults: descriptors), options: options)
     _ = scheduler.run()
-    descriptors.areThere.store(false, ordering: .relaxed)
+    descriptors.fail()
     func content(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number % 251), count: 100_000) }
     var count = 0
-    #expect(throws: VaultError.system(SystemError(code: EMFILE, call: "open"))) {
+    let open = try vault.createFile(at: VaultPath("open"))
+    try open.write(content(0), at: 0)
+    #expect(throws: Descriptors.error) { try open.sync() }
+    #expect(throws: Descriptors.error) {
       while count < 1000 {
         let file = try vault.createFile(at: VaultPath("\(count)"))
         try file.write(content(count), at: 0)
@@ -132,10 +141,49 @@ import Testing
     #expect(count > 80 && count < 90)
     // Tried again and again, though nobody changes anything.
     for _ in 0..<3 { #expect(scheduler.run() == 1) }
-    descriptors.areThere.store(true, ordering: .relaxed)
+    descriptors.fail(0)
     #expect(scheduler.run() == 1)
+    // Told before, and stored since.
+    try open.sync()
     let found = try fixture.openedAfterCrash(copyingTo: "copy")
     for number in 0..<count { #expect(try found.contents(of: VaultPath("\(number)")) == content(number), "\(number)") }
+  }
+
+  @Test func `a commit that gets no descriptor breaks no file, and is made again`() throws {
+    let fixture = try VaultFixture()
+    let descriptors = Descriptors()
+    let vault = try fixture.create(files: FileSystem(faults: descriptors))
+    let file = try vault.createFile(at: VaultPath("file"))
+    try file.write([UInt8](repeating: 1, count: 100_000), at: 0)
+    try vault.joinContent(of: vault.attributes(at: VaultPath("file")).number)
+    descriptors.fail()
+    #expect(throws: Descriptors.error) { try vault.commit() }
+    try file.write([2], at: 7)
+    descriptors.fail(0)
+    // It has not been told of the failure.
+    #expect(throws: Descriptors.error) { try file.sync() }
+    try file.write([3], at: 8)
+    try file.sync()
+    #expect(try fixture.openedAfterCrash(copyingTo: "copy").contents(of: VaultPath("file"))[6...9] == [1, 2, 3, 1])
+  }
+
+  @Test func `what finds a descriptor behind others is stored when the vault is closed`() throws {
+    let fixture = try VaultFixture()
+    let descriptors = Descriptors()
+    let vault = try fixture.create(files: FileSystem(faults: descriptors))
+    let names = ["a", "b", "c", "d", "e"]
+    descriptors.fail()
+    for name in names {
+      let file = try vault.createFile(at: VaultPath(name))
+      try file.write([UInt8](repeating: 1, count: 100_000), at: 0)
+      #expect(throws: Descriptors.error) { try file.close() }
+    }
+    descriptors.fail(3)
+    try vault.close()
+    let again = try fixture.open()
+    for name in names {
+      #expect(try again.contents(of: VaultPath(name)) == [UInt8](repeating: 1, count: 100_000))
+    }
   }
 
   // MARK: The anchor

@@ -110,6 +110,7 @@ extension FileNode {
     let stored = storedByteCount
     overlay.withLock { overlay in
       overlay.storedByteCount = stored
+      overlay.isFailing = false
       overlay.modified = nil
       overlay.changed = nil
     }

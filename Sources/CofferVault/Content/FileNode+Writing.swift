@@ -60,7 +60,7 @@ extension FileNode {
   func canStage(from start: UInt64, to end: UInt64) -> Bool {
     let staged = vault.files.mayBuffer ? Self.stagedByteCount : VaultFormat.inlineLimit
     let limit = forcedExponent == nil ? staged : VaultFormat.inlineLimit
-    return end <= UInt64(limit) && start <= byteCount + 4096
+    return end <= max(UInt64(limit), byteCount) && start <= byteCount + 4096
   }
 
   private func stage(_ source: UnsafeRawBufferPointer, at start: Int) {

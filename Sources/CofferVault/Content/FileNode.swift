@@ -80,6 +80,8 @@ final class FileNode: Sendable {
     /// Failures so far, the last one, and whether it leaves the file closed to changes.
     var failures = 0
     var failure: VaultError?
+    /// Nothing has been stored since: it is the same once more that fails where it is tried again.
+    var isFailing = false
     var isBroken = false
   }
 
@@ -194,8 +196,9 @@ final class FileNode: Sendable {
     let failure = VaultError.wrapping(failure)
     if failure == .needsReopening { return }
     overlay.withLock { overlay in
-      overlay.failures += 1
+      if isBreaking || !overlay.isFailing || overlay.failure != failure { overlay.failures += 1 }
       overlay.failure = failure
+      overlay.isFailing = true
       if isBreaking { overlay.isBroken = true }
     }
   }

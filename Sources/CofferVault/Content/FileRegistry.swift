@@ -169,6 +169,8 @@ final class FileRegistry: Sendable {
   }
 
   private func forgetMemory(of node: FileNode) {
+    // Taken out, so that a thread that is about to give them up counts them no second time.
+    didDropPages(node.dropCleanPages(all: true))
     didDropPages(node.pageCount)
     didBuffer(-node.bufferedByteCount)
   }
@@ -268,7 +270,7 @@ final class FileRegistry: Sendable {
 
   /// A commit failed, and with it what had joined.
   func commitFailed(_ error: any Error) {
-    let isFinal = VaultError.wrapping(error) != .full
+    let isFinal = !VaultError.wrapping(error).isOfRoom
     let nodes = state.withLock { state in state.joined.keys.compactMap { state.entries[$0]?.node } }
     for node in nodes { node.record(error, isBreaking: isFinal) }
   }
@@ -280,11 +282,16 @@ final class FileRegistry: Sendable {
     let numbers = state.withLock { state in state.entries.filter { !$0.value.isUnlinked }.map(\.key) }
     var failure: (any Error)?
     for number in numbers {
-      guard let node = node(number), beginWork(on: node) else { continue }
-      defer { endWork(on: node) }
+      guard let node = node(number), node.hasChanges.load(ordering: .acquiring), beginWork(on: node) else { continue }
+      defer {
+        settle(node)
+        endWork(on: node)
+      }
       do {
         try node.join()
       } catch {
+        // There may be room later, without anybody changing something here.
+        if VaultError.wrapping(error).isOfRoom { node.vault.commitSoon() }
         let known = VaultError.wrapping(error) == .needsReopening ? node.overlay.withLock { $0.failure } : nil
         failure = failure ?? known ?? error
       }
@@ -354,10 +361,15 @@ final class FileRegistry: Sendable {
     // The files with most of them give up those that nobody asked for lately, and then others.
     let files = nodes.map { (node: $0, count: $0.pageCount) }.filter { $0.count > 0 }.sorted { $0.count > $1.count }
     for _ in 0..<2 {
+      var hasDropped = false
       for file in files {
-        didDropPages(file.node.dropCleanPages(all: false, but: page))
+        let dropped = file.node.dropCleanPages(all: false, but: page)
+        didDropPages(dropped)
+        hasDropped = hasDropped || dropped > 0
         if loadedPages.load(ordering: .relaxed) <= limits.kept { return }
       }
+      // What is changed stays, and may be all that is left.
+      if hasDropped { return }
     }
   }
 

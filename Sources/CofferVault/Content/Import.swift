@@ -65,6 +65,7 @@ extension Vault {
     _ control: TransferControl
   ) throws -> FileAttributes {
     let exponent = VaultFormat.blockSizeExponent(for: source.byteCount)
+    try objects.requireDescriptor()
     let object = try reserveObject(blockSizeExponent: exponent) { PendingRemoval(inode: key.number, object: $0) }
     do {
       let writer = ObjectWriter(
@@ -112,6 +113,8 @@ extension Vault {
 
   /// A new object, marked for removal until a file's join names it.
   func createObject(blockSizeExponent: UInt8) throws -> ContentObject {
+    // Before anything is stored for one that cannot be made.
+    try objects.requireDescriptor()
     let reference = try reserveObject(blockSizeExponent: blockSizeExponent) { PendingRemoval(object: $0) }
     do {
       return ContentObject(reference, file: try objects.create(reference.number))

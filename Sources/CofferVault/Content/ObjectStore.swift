@@ -7,6 +7,8 @@ final class ObjectStore: Sendable {
   let root: OwnedDescriptor
   private let rowKeys: RowKeys
   private let unsynced = Mutex(Unsynced())
+  /// Whether also those descriptors are taken that are kept for others: the vault is being closed.
+  let mayUseReserve = Atomic(false)
 
   private struct Unsynced {
     /// Folders with new or removed objects.
@@ -40,8 +42,6 @@ final class ObjectStore: Sendable {
   }
 
   private func created(_ name: String, in folder: OwnedDescriptor) throws -> OwnedDescriptor {
-    // Asked of the folder, which was opened just now: a file that was made must not be left.
-    _ = try folder.outsideReserve()
     do {
       return try files.open(name, [.readWrite, .createNew, .noFollow], in: folder)
     } catch  where error.isTaken {
@@ -64,13 +64,21 @@ final class ObjectStore: Sendable {
     return try folder(name)
   }
 
+  /// Throws EMFILE where an object could not be made or opened now.
+  func requireDescriptor() throws { try requireOutsideReserve(files.open(".", .directory, in: root)) }
+
+  private func requireOutsideReserve(_ descriptor: OwnedDescriptor) throws {
+    if !mayUseReserve.load(ordering: .relaxed) { try descriptor.requireOutsideReserve() }
+  }
+
   func open(_ number: UInt64, writing: Bool) throws -> OwnedDescriptor {
     let place = rowKeys.objectPlace(number)
     do {
       // Not waiting: a fifo in its place would hold the reader up.
       let object = try files.open(
         place.name, [writing ? .readWrite : .readOnly, .noFollow, .nonBlocking], in: folder(place.folder)
-      ).outsideReserve()
+      )
+      try requireOutsideReserve(object)
       guard try object.status().kind == .file else { throw VaultError.damaged(what: "an object is no file") }
       return object
     } catch let error as SystemError where error.isAbsent {

@@ -57,11 +57,11 @@ final class Verifier {
     } catch {
       switch VaultError.wrapping(error) {
       case .cancelled: throw VaultError.cancelled
-      // It says nothing of the vault.
-      case .system(let error) where error.isShortage: throw VaultError.system(error)
       case .damaged(let what): add(what, path)
       // Removed since its name was read.
       case .notFound: return true
+      // It says nothing of what is stored.
+      case let other where other.isOfRoom: throw other
       case let other: add(other.description, path)
       }
       return false
@@ -256,10 +256,10 @@ final class Verifier {
       if isCancelled() { throw VaultError.cancelled }
       let count = Int(min(UInt64(buffer.bytes.count), range.upperBound - position))
       let target = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<count])
-      if (try? snapshot.read(at: position, into: target)) == nil {
+      if try !canRead(snapshot, at: position, into: target) {
         for offset in stride(from: 0, to: count, by: blockSize) {
           let part = UnsafeMutableRawBufferPointer(rebasing: target[offset..<min(offset + blockSize, count)])
-          if (try? snapshot.read(at: position + UInt64(offset), into: part)) == nil { lost += UInt64(part.count) }
+          if try !canRead(snapshot, at: position + UInt64(offset), into: part) { lost += UInt64(part.count) }
         }
       }
       position += UInt64(count)
@@ -267,5 +267,18 @@ final class Verifier {
       progress(state)
     }
     return lost
+  }
+
+  private func canRead(
+    _ snapshot: FileSnapshot, at position: UInt64, into target: UnsafeMutableRawBufferPointer
+  ) throws -> Bool {
+    do {
+      _ = try snapshot.read(at: position, into: target)
+      return true
+    } catch  where VaultError.wrapping(error).isOfRoom {
+      throw error
+    } catch {
+      return false
+    }
   }
 }
