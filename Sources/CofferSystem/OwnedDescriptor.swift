@@ -55,6 +55,13 @@ public final class OwnedDescriptor: Sendable {
     if Int(number) >= Self.reserveStart { throw SystemError(code: EMFILE, call: "open") }
   }
 
+  /// Throws EMFILE where no other could be opened outside of those.
+  public func requireAnotherOutsideReserve() throws(SystemError) {
+    let other = fcntl(number, F_DUPFD_CLOEXEC, 0)
+    guard other >= 0 else { throw .last("fcntl") }
+    try OwnedDescriptor(adopting: other).requireOutsideReserve()
+  }
+
   /// The process's standard input, output and error: lent, never closed here.
   public static let standardInput = OwnedDescriptor(number: 0, faults: nil, isOwned: false)
   public static let standardOutput = OwnedDescriptor(number: 1, faults: nil, isOwned: false)

@@ -65,10 +65,8 @@ final class ObjectStore: Sendable {
   }
 
   /// Throws EMFILE where an object could not be made or opened now.
-  func requireDescriptor() throws { try requireOutsideReserve(files.open(".", .directory, in: root)) }
-
-  private func requireOutsideReserve(_ descriptor: OwnedDescriptor) throws {
-    if !mayUseReserve.load(ordering: .relaxed) { try descriptor.requireOutsideReserve() }
+  func requireDescriptor() throws {
+    if !mayUseReserve.load(ordering: .relaxed) { try root.requireAnotherOutsideReserve() }
   }
 
   func open(_ number: UInt64, writing: Bool) throws -> OwnedDescriptor {
@@ -78,7 +76,7 @@ final class ObjectStore: Sendable {
       let object = try files.open(
         place.name, [writing ? .readWrite : .readOnly, .noFollow, .nonBlocking], in: folder(place.folder)
       )
-      try requireOutsideReserve(object)
+      if !mayUseReserve.load(ordering: .relaxed) { try object.requireOutsideReserve() }
       guard try object.status().kind == .file else { throw VaultError.damaged(what: "an object is no file") }
       return object
     } catch let error as SystemError where error.isAbsent {
