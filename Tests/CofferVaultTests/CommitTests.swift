@@ -2,10 +2,11 @@ import CofferFiles
 import CofferKeys
 import CofferSystem
 import CofferTestSupport
-import CofferVault
 import Foundation
 import Synchronization
 import Testing
+
+@testable import CofferVault
 
 /// What a commit does, and when.
 @Suite struct CommitTests {
@@ -106,8 +107,11 @@ import Testing
     static let error = VaultError.system(SystemError(code: EMFILE, call: "open"))
     /// How many openings fail next.
     private let failing = Atomic(0)
+    /// Called at each opening.
+    let watch = Mutex<(@Sendable () -> Void)?>(nil)
 
     func willCall(_ call: SystemCall) throws(SystemError) {
+      if call == .open, let look = watch.withLock({ $0 }) { look() }
       guard call == .open, failing.load(ordering: .relaxed) > 0 else { return }
       failing.subtract(1, ordering: .relaxed)
       throw SystemError(code: EMFILE, call: "open")
@@ -178,10 +182,30 @@ import Testing
       try file.write([UInt8](repeating: 1, count: 100_000), at: 0)
       #expect(throws: Descriptors.error) { try file.close() }
     }
+    descriptors.fail(0)
+    // Whoever is stored is let go of before the next needs a descriptor.
+    let numbers = try names.map { try vault.attributes(at: VaultPath($0)).number }
+    let most = Mutex(0)
+    let count: @Sendable () -> Void = { [weak vault] in
+      let held = numbers.compactMap { vault?.files.node($0) }.count { !$0.hasChanges.load(ordering: .acquiring) }
+      most.withLock { $0 = max($0, held) }
+    }
+    descriptors.watch.withLock { $0 = count }
+    try vault.commit()
+    descriptors.watch.withLock { $0 = nil }
+    #expect(most.withLock { $0 } == 0)
+
+    let late = ["f", "g", "h", "i", "j"]
+    descriptors.fail()
+    for name in late {
+      let file = try vault.createFile(at: VaultPath(name))
+      try file.write([UInt8](repeating: 1, count: 100_000), at: 0)
+      #expect(throws: Descriptors.error) { try file.close() }
+    }
     descriptors.fail(3)
     try vault.close()
     let again = try fixture.open()
-    for name in names {
+    for name in names + late {
       #expect(try again.contents(of: VaultPath(name)) == [UInt8](repeating: 1, count: 100_000))
     }
   }
