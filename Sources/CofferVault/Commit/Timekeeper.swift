@@ -56,7 +56,7 @@ final class Timekeeper: Sendable {
     do {
       isRung = try Readiness.wait(for: [bell.reading], milliseconds: left.map { Int32(clamping: $0) } ?? -1)[0]
     } catch {
-      // Memory is short, for a while.
+      // Of nothing that is known of; then not without a pause.
       Thread.sleep(forTimeInterval: 0.01)
       return
     }
