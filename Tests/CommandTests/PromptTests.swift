@@ -41,8 +41,11 @@ import Testing
     }
     // Nothing opens it.
     #expect(!desk.exists("new.key"))
+    // A pipe that never ends, from one process: a group of commands that is interrupted between two of them ends with 1,
+    // and its shell goes on whatever else the signal ended.
+    try desk.write("begun", [UInt8](repeating: 0, count: 8_000_000))
     let put = try desk.startOnTerminal(
-      "{ head -c 8000000 /dev/zero; tail -f /dev/null; } | coffer put - /new --passcode-file passcode; echo went on")
+      "tail -c +1 -f begun | coffer put - /new --passcode-file passcode; echo went on \"${PIPESTATUS[*]}\"")
     while desk.objects().isEmpty { sched_yield() }
     put.send([Self.interrupt])
     let outcome = put.wait(leavingInputOpen: true)
