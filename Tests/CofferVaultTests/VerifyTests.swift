@@ -47,6 +47,37 @@ import Testing
     }
   }
 
+  @Test(arguments: [false, true]) func `what a lock keeps from being read is not damaged`(isDeep: Bool) throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    vault.lock(graceSeconds: 0)
+    #expect(throws: VaultError.locked) { try vault.verify(isDeep: isDeep) }
+    try vault.close()
+    let again = try fixture.open()
+    #expect(throws: VaultError.locked) {
+      try again.verify(isDeep: isDeep, progress: { if $0.checkedBucketCount > 64 { again.lock(graceSeconds: 0) } })
+    }
+    #expect(again.isLocked)
+  }
+
+  @Test func `a lock in the midst of a file's content ends a verification without a report`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try vault.importFile(fixture.source([UInt8](repeating: 7, count: 5 << 20)), to: VaultPath("large"))
+    var wasReading = false
+    #expect(throws: VaultError.locked) {
+      try vault.verify(
+        isDeep: true,
+        progress: {
+          guard $0.readByteCount > 0, !wasReading else { return }
+          wasReading = true
+          vault.lock(graceSeconds: 0)
+        })
+    }
+    #expect(wasReading)
+  }
+
   @Test func `a damaged block is named with its file, and the rest is intact`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()

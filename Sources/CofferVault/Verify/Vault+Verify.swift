@@ -4,7 +4,7 @@ extension Vault {
   /// Holds everything in the vault against what must be there, without the content of larger files; with it where
   /// `isDeep`. Damage is no error: it is in the report, with the names that it touches.
   ///
-  /// Throws `cancelled`.
+  /// Throws `cancelled`, and `locked` where the keys of what is to be read are away, or go while it is read.
   public func verify(
     isDeep: Bool, progress: @escaping (VerificationProgress) -> Void = { _ in },
     isCancelled: @escaping () -> Bool = { false }

@@ -56,16 +56,19 @@ final class Verifier {
       return true
     } catch {
       switch VaultError.wrapping(error) {
-      case .cancelled: throw VaultError.cancelled
+      case let other where Self.saysNothingOfWhatIsStored(other): throw other
       case .damaged(let what): add(what, path)
       // Removed since its name was read.
       case .notFound: return true
-      // It says nothing of what is stored.
-      case let other where other.isOfRoom: throw other
       case let other: add(other.description, path)
       }
       return false
     }
+  }
+
+  /// Somebody locked the vault or gave up, or there is no room to look.
+  private static func saysNothingOfWhatIsStored(_ error: VaultError) -> Bool {
+    error == .locked || error == .cancelled || error.isOfRoom
   }
 
   // MARK: Index
@@ -275,9 +278,8 @@ final class Verifier {
     do {
       _ = try snapshot.read(at: position, into: target)
       return true
-    } catch  where VaultError.wrapping(error).isOfRoom {
-      throw error
     } catch {
+      if Self.saysNothingOfWhatIsStored(VaultError.wrapping(error)) { throw error }
       return false
     }
   }
