@@ -15,7 +15,7 @@ final class KernelNodes: Sendable {
 
   private let state = Mutex(State())
 
-  /// Files that were opened since the kernel has known them.
+  /// Files that were opened since the kernel has known them, other than past its pages.
   var opened: Set<InodeNumber> { state.withLock { $0.opened } }
 
   /// The kernel is about to be told of files, of each as often as it is named. Comes before the answer, for what it gives back
@@ -28,6 +28,9 @@ final class KernelNodes: Sendable {
 
   /// The kernel has been told of the file, and has not given it back.
   func isKnown(_ number: InodeNumber) -> Bool { state.withLock { $0.tellings[number] != nil } }
+
+  /// The kernel may have content of the file.
+  func wasOpened(_ number: InodeNumber) -> Bool { state.withLock { $0.opened.contains(number) } }
 
   func didOpen(_ number: InodeNumber) { state.withLock { _ = $0.opened.insert(number) } }
 

@@ -127,6 +127,11 @@ extension MountServer {
     if request.owner.user != 0 { try dropPrivileges(of: number) }
   }
 
+  /// Before a write past the kernel's pages: a file's capabilities go with it, also by root. For its own pages the kernel sees to that.
+  func dropCapabilities(of number: InodeNumber, for request: Request) throws {
+    if request.owner.user == 0 { try view.dropCapabilities(of: number) }
+  }
+
   /// Where the kernel does not do so by itself.
   fileprivate func dropPrivileges(of number: InodeNumber) throws {
     if handshake.isTaken { try view.dropPrivileges(of: number) }

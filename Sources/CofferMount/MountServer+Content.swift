@@ -19,7 +19,6 @@ extension MountServer {
           }
         }
         server.nodes.willTell(attributes.number)
-        server.didOpen(attributes.number, isWriting: true)
         var entry = server.entry(attributes)
         server.keep(file, in: &info!.pointee)
         // The caller is gone: nobody will release it.
@@ -41,7 +40,6 @@ extension MountServer {
           try server.dropPrivileges(of: number, for: request)
           try server.changingContent(of: number) { try file.truncate(to: 0) }
         }
-        server.didOpen(number, isWriting: isWriting)
         server.keep(file, in: &info!.pointee)
         if fuse_reply_open(request.handle, info) == -ENOENT { server.release(info) }
       }
@@ -66,29 +64,33 @@ extension MountServer {
         // The library keeps its buffer for requests to come: no plaintext stays in it.
         defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
-        // What comes from the kernel's pages was written before, to a file without such bits.
-        if info?.pointee.writepage == 0 { try server.dropPrivileges(of: server.number(number), for: request) }
         let content = UnsafeRawBufferPointer(start: bytes, count: count)
         guard let info, info.pointee.writepage == 0 else {
+          // What comes from the kernel's pages was written before, to a file without such bits.
           try server.withRoom { try file.write(content, at: UInt64(offset)) }
           fuse_reply_write(request.handle, count)
           return
         }
-        // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
-        // RWF_NOAPPEND cannot be told from that, and appends.)
-        var isElsewhere = false
-        if info.pointee.flags & O_APPEND != 0, server.view.hasOthers {
-          isElsewhere = try server.withRoom { try file.append(content) } != UInt64(offset)
-        } else {
-          try server.withRoom { try file.write(content, at: UInt64(offset)) }
+        try server.dropPrivileges(of: server.number(number), for: request)
+        /// Returns whether the content went where the kernel expects it.
+        func write() throws -> Bool {
+          // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
+          // RWF_NOAPPEND cannot be told from that, and appends.)
+          guard info.pointee.flags & O_APPEND != 0, server.view.hasOthers else {
+            try server.withRoom { try file.write(content, at: UInt64(offset)) }
+            return true
+          }
+          return try server.withRoom { try file.append(content) } == UInt64(offset)
         }
         if OpenNode.isDirect(info) {
-          server.didWritePastPages(file.number)
+          try server.dropCapabilities(of: file.number, for: request)
+          try server.writingPastPages(file.number) { _ = try write() }
           // For its own pages the kernel asks for that itself (O_SYNC and O_DSYNC, RWF_DSYNC).
           if info.pointee.flags & O_DSYNC != 0 { try file.sync() }
           fuse_reply_write(request.handle, count)
         } else {
-          // It has put the bytes where it thought that they would go, or read there meanwhile.
+          // The kernel has put the bytes where it thought that they would go, or read there meanwhile.
+          let isElsewhere = try !write()
           let isToldAfter = server.wasDisturbed(file.number) || isElsewhere
           fuse_reply_write(request.handle, count)
           if isToldAfter { server.changes.add([.content(number)]) }
@@ -152,16 +154,16 @@ extension MountServer {
 
   /// Keeps an open file for the kernel, and says how it may use what it has of its content.
   private func keep(_ file: ViewFile, in info: inout fuse_file_info) {
-    // Where others write as well, the kernel does not know the end, and shall put nothing into its pages there. Who only
-    // writes can make no mapping, which it would refuse then.
-    let isDirect = info.flags & (O_ACCMODE | O_APPEND) == O_WRONLY | O_APPEND && view.hasOthers
+    let isDirect = writesPastPages(file.number, info.flags)
+    if !isDirect { didOpen(file.number, isWriting: file.access == .writing) }
     OpenNode.keep(file, isDirect: isDirect, in: &info)
     info.keep_cache = 1
   }
 
   private func release(_ info: UnsafeMutablePointer<fuse_file_info>?) {
+    let isDirect = OpenNode.isDirect(info)
     guard let file = OpenNode.giveBack(info) else { return }
-    if file.access == .writing { didClose(file.number) }
+    if file.access == .writing, !isDirect { didClose(file.number) }
     closing.add(file)
   }
 

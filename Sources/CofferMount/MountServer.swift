@@ -245,6 +245,7 @@ public final class MountServer: Sendable {
     }
   }
 
+  /// Somebody has opened a file, and uses the kernel's pages. Comes before the answer, so that who writes past these knows of them.
   func didOpen(_ number: InodeNumber, isWriting: Bool) {
     nodes.didOpen(number)
     if isWriting { writers.withLock { $0[number, default: Writers()].count += 1 } }
@@ -333,9 +334,25 @@ public final class MountServer: Sendable {
     if !isAwaited { other.waiting { changes.wait(for: ticket) } }
   }
 
-  /// A program has written to a file through a descriptor for which the kernel uses no pages of its own. It may have some
-  /// for others all the same, and has not changed them.
-  func didWritePastPages(_ number: InodeNumber) {
+  /// Whether the kernel shall use no pages of its own for what is written to a file that is opened so. Who only writes needs none:
+  /// each write comes here at once anyway, a page would have to be found, filled and thrown away for it, and the kernel would ask
+  /// for a new file's capabilities first. They can make no mapping, which the kernel would refuse then.
+  func writesPastPages(_ number: InodeNumber, _ flags: CInt) -> Bool {
+    guard flags & O_ACCMODE == O_WRONLY else { return false }
+    // Where others append as well, the kernel does not know the end, and would put what is appended into its pages elsewhere.
+    return !nodes.wasOpened(number) || (flags & O_APPEND != 0 && view.hasOthers)
+  }
+
+  /// Runs `body`, which writes to a file past the kernel's pages. It may have some for others all the same: what these have written to
+  /// mappings comes first, for it would be whole pages afterwards, and what was read before then is void, also where `body` fails.
+  func writingPastPages(_ number: InodeNumber, _ body: () throws -> Void) throws {
+    if writers.withLock({ $0[number] != nil }) { dropPages(of: number) }
+    defer { if nodes.wasOpened(number) { dropPages(of: number) } }
+    try body()
+  }
+
+  /// Has the kernel write back and forget the content that it has of a file, on a thread that answers a request for that file.
+  private func dropPages(of number: InodeNumber) {
     let ticket = changes.add([.content(kernelNumber(number))])
     // Nothing is locked meanwhile that this kernel may want.
     waiting { changes.wait(for: ticket) }

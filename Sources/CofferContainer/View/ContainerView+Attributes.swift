@@ -13,19 +13,29 @@ extension ContainerView {
     try perform(.writing, on: number) { try $0.setAttributes(changes, of: number) }
   }
 
-  /// Takes from a file what gives whoever runs it another identity: the set-user-ID bit, the set-group-ID bit where its
-  /// group may run it (elsewhere that bit means a lock), and its capabilities.
+  /// Takes from whatever is no folder what gives whoever runs it another identity: the set-user-ID bit, the set-group-ID bit
+  /// where its group may run it (elsewhere that bit means a lock), and its capabilities.
   public func dropPrivileges(of number: InodeNumber) throws(ViewError) {
     try perform(.writing, on: number) { vault in
       let found = try vault.attributes(of: number)
-      guard found.kind == .file else { return }
+      guard found.kind != .directory else { return }
       let bits = found.permissions & (found.permissions & 0o010 != 0 ? 0o6000 : 0o4000)
       if bits != 0 { try vault.setAttributes(AttributeChanges(permissions: found.permissions & ~bits), of: number) }
-      let capabilities = Array("security.capability".utf8)
-      guard (try? vault.extendedAttribute(capabilities, of: number)) != nil else { return }
-      try vault.removeExtendedAttribute(capabilities, of: number)
+      try Self.dropCapabilities(of: number, in: vault)
     }
   }
+
+  /// Takes a file's capabilities (capabilities(7)) from it.
+  public func dropCapabilities(of number: InodeNumber) throws(ViewError) {
+    try perform(.writing, on: number) { try Self.dropCapabilities(of: number, in: $0) }
+  }
+
+  private static func dropCapabilities(of number: InodeNumber, in vault: Vault) throws {
+    guard (try? vault.extendedAttribute(capabilities, of: number)) != nil else { return }
+    try vault.removeExtendedAttribute(capabilities, of: number)
+  }
+
+  private static let capabilities = Array("security.capability".utf8)
 
   /// Throws `noSuchAttribute`.
   public func extendedAttribute(_ name: [UInt8], of number: InodeNumber) throws(ViewError) -> [UInt8] {

@@ -89,6 +89,14 @@ import Testing
       try Kernel.chown(path, user: 1002, group: 2002)
       #expect(try Kernel.stat(path).permissions == 0o777, "chown, \(mode)")
     }
+    // Nobody can run these.
+    for kind in [S_IFIFO, S_IFSOCK] {
+      if try Kernel.exists(plot("node")) { try Kernel.unlink(plot("node")) }
+      try Kernel.makeNode(plot("node"), kind)
+      try Kernel.chmod(plot("node"), 0o6777)
+      try Kernel.chown(plot("node"), user: 1002)
+      #expect(try Kernel.stat(plot("node")).permissions == 0o777, "\(kind)")
+    }
     // The group's bit without its right to execute is no borrowed right. A folder keeps what it has.
     let path = try fresh(0o2767)
     try Kernel.chown(path, user: 1002)

@@ -30,6 +30,17 @@ final class Mapping: @unchecked Sendable {
 
   var bytes: [UInt8] { self[0..<count] }
 
+  func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try body(UnsafeRawBufferPointer(start: start, count: count))
+  }
+
+  /// How many of its pages the kernel has in memory (mincore(2)).
+  func residentPageCount() throws -> Int {
+    var found = [UInt8](repeating: 0, count: (count + 4095) / 4096)
+    try CallError.check(mincore(start, count, &found))
+    return found.count { $0 & 1 != 0 }
+  }
+
   /// msync(2): writes all of it back, and waits.
   func sync() throws { try CallError.check(msync(start, count, CInt(MS_SYNC))) }
 }

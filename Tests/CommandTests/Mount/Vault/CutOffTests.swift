@@ -79,4 +79,17 @@ import Testing
     try ground.unlock()
     #expect(try desk.served("cat", "/log").output == "first\nsecond\n")
   }
+
+  /// Nor for who only writes.
+  @Test(arguments: [O_DSYNC, O_SYNC])
+  func `what is written to a new file in sync survives the agent's end`(_ flag: CInt) throws {
+    try Handle(ground.path, O_RDONLY).sync()
+    let file = try Handle(ground.path + "/file", O_CREAT | O_WRONLY | flag)
+    try file.write("first\n")
+    try file.write("second\n")
+    kill(try ground.desk.agentProcess(), SIGKILL)
+    _ = try ground.desk.run("coffer", ["unmount", "--force", ground.path])
+    try ground.unlock()
+    #expect(try ground.desk.served("cat", "/file").output == "first\nsecond\n")
+  }
 }
