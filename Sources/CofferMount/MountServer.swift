@@ -345,6 +345,7 @@ public final class MountServer: Sendable {
 
   /// Runs `body`, which writes to a file past the kernel's pages. It may have some for others all the same: what these have written to
   /// mappings comes first, for it would be whole pages afterwards, and what was read before then is void, also where `body` fails.
+  /// Kernels from Linux 6.6 on do the first by themselves; a page that is read meanwhile none looks for.
   func writingPastPages(_ number: InodeNumber, _ body: () throws -> Void) throws {
     if writers.withLock({ $0[number] != nil }) { dropPages(of: number) }
     defer { if nodes.wasOpened(number) { dropPages(of: number) } }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Testing
 
 /// Files that a program opens for writing only. A mount may bring what is written so past the kernel's pages; nobody is to tell, in
@@ -37,6 +38,28 @@ import Testing
     #expect(try reader.readAll() == Array(expected[..<100]))
     try writer.write("again", at: 200)
     #expect(try reader.readAll() == Array(expected[..<100]) + [UInt8](repeating: 0, count: 100) + Array("again".utf8))
+  }
+
+  @Test(arguments: Ground.Kind.here) func `a read that meets a write leaves no page behind that is old`(
+    kind: Ground.Kind
+  ) throws {
+    let plot = try Plot.on(kind)
+    let writer = try Handle(plot("file"), O_CREAT | O_WRONLY)
+    try writer.writeAll([UInt8](repeating: 0, count: Self.page))
+    let isDone = Atomic(false)
+    try inParallel(3) { number in
+      let reader = try Handle(plot("file"), O_RDONLY)
+      guard number == 0 else {
+        while !isDone.load(ordering: .relaxed) { _ = try reader.read(Self.page, at: 0) }
+        return
+      }
+      defer { isDone.store(true, ordering: .relaxed) }
+      for round in 1...3000 {
+        let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: round), count: Self.page)
+        try writer.write(bytes, at: 0)
+        guard try reader.read(Self.page, at: 0) == bytes else { throw CallError(ESTALE) }
+      }
+    }
   }
 
   @Test(arguments: Ground.Kind.here) func `what goes to a mapping and to who only writes is all kept`(
