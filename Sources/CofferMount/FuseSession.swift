@@ -3,6 +3,7 @@ internal import CofferFiles
 internal import CofferSystem
 internal import Foundation
 internal import Glibc
+internal import Synchronization
 
 /// What the kernel is to forget, in its own numbers.
 enum KernelChange: Hashable, Sendable {
@@ -26,6 +27,8 @@ enum KernelChange: Hashable, Sendable {
 /// The library's session, from its making to its end.
 final class FuseSession: Sendable {
   private let condition = NSCondition()
+  /// While requests are answered.
+  private let loop = Mutex<RequestLoop?>(nil)
   // Under `condition`.
   /// Set before the threads start, and nil again when the last has ended.
   private nonisolated(unsafe) var pointer: OpaquePointer?
@@ -76,10 +79,14 @@ final class FuseSession: Sendable {
   func serve(_ server: MountServer, on threads: ReservedThreads, keepsAwake: Bool, idle: @escaping @Sendable () -> Void)
   {
     guard let session = condition.withLock({ pointer }) else { return threads.dismiss() }
-    RequestLoop(session, keepsAwake: keepsAwake, idle: idle).run(on: threads) { work in
-      MountServer.$answering.withValue(server, operation: work)
-    }
+    let loop = RequestLoop(session, keepsAwake: keepsAwake, idle: idle)
+    self.loop.withLock { $0 = loop }
+    defer { self.loop.withLock { $0 = nil } }
+    loop.run(on: threads) { work in MountServer.$answering.withValue(server, operation: work) }
   }
+
+  /// Has another thread take requests, while the calling one answers one that may have to wait for them.
+  func callAnother() { loop.withLock { $0 }?.call() }
 
   /// Threads that answer requests.
   static let threadCount = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2)

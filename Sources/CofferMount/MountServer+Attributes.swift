@@ -127,9 +127,14 @@ extension MountServer {
     if request.owner.user != 0 { try dropPrivileges(of: number) }
   }
 
-  /// Before a write past the kernel's pages: a file's capabilities go with it, also by root. For its own pages the kernel sees to that.
-  func dropCapabilities(of number: InodeNumber, for request: Request) throws {
-    if request.owner.user == 0 { try view.dropCapabilities(of: number) }
+  /// Before a write past the kernel's pages: a file's capabilities go with it, also by root, and where the kernel has not left
+  /// set-user-ID bits to us, these too. For its own pages the kernel sees to that.
+  func dropPrivilegesPastPages(of number: InodeNumber, for request: Request) throws {
+    if request.owner.user == 0 {
+      try view.dropCapabilities(of: number)
+    } else if !handshake.isTaken {
+      try view.dropPrivileges(of: number)
+    }
   }
 
   /// Where the kernel does not do so by itself.

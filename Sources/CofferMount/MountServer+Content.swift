@@ -65,9 +65,13 @@ extension MountServer {
         defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
         let content = UnsafeRawBufferPointer(start: bytes, count: count)
+        let range = UInt64(offset)..<(UInt64(offset) + UInt64(count))
         guard let info, info.pointee.writepage == 0 else {
           // What comes from the kernel's pages was written before, to a file without such bits.
-          try server.withRoom { try file.write(content, at: UInt64(offset)) }
+          try server.pastPages.bringingBack(file.number, range) { part in
+            let bytes = content[Int(part.lowerBound - range.lowerBound)..<Int(part.upperBound - range.lowerBound)]
+            try server.withRoom { try file.write(UnsafeRawBufferPointer(rebasing: bytes), at: part.lowerBound) }
+          }
           fuse_reply_write(request.handle, count)
           return
         }
@@ -83,8 +87,12 @@ extension MountServer {
           return try server.withRoom { try file.append(content) } == UInt64(offset)
         }
         if OpenNode.isDirect(info) {
-          try server.dropCapabilities(of: file.number, for: request)
-          try server.writingPastPages(file.number) { _ = try write() }
+          try server.dropPrivilegesPastPages(of: file.number, for: request)
+          // What is appended may go further behind than the kernel knows.
+          let isAppended = info.pointee.flags & O_APPEND != 0
+          try server.writingPastPages(file.number, range.lowerBound..<(isAppended ? .max : range.upperBound)) {
+            _ = try write()
+          }
           // For its own pages the kernel asks for that itself (O_SYNC and O_DSYNC, RWF_DSYNC).
           if info.pointee.flags & O_DSYNC != 0 { try file.sync() }
           fuse_reply_write(request.handle, count)

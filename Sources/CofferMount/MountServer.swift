@@ -31,6 +31,7 @@ public final class MountServer: Sendable {
   /// Threads that wait until a kernel has been told.
   private let waiterCount = Atomic(0)
   private let writers = Mutex<[InodeNumber: Writers]>([:])
+  let pastPages = WritesPastPages()
   /// Somebody else has changed a file that is open for writing here.
   private let isDisturbed = Atomic(false)
   private let observations = Mutex<[ContainerObservation]>([])
@@ -314,12 +315,7 @@ public final class MountServer: Sendable {
       case .name(_, let folder) where folder == view.root || nodes.isKnown(folder):
         changedFolders.withLock { _ = $0.insert(folder) }
       case .name: break
-      case .content(let number):
-        writers.withLock { writers in
-          guard writers[number] != nil else { return }
-          writers[number]!.areDisturbed = true
-          isDisturbed.store(true, ordering: .sequentiallyConsistent)
-        }
+      case .content(let number): disturb(number)
       case .attributes: break
       }
     }
@@ -343,20 +339,34 @@ public final class MountServer: Sendable {
     return !nodes.wasOpened(number) || (flags & O_APPEND != 0 && view.hasOthers)
   }
 
-  /// Runs `body`, which writes to a file past the kernel's pages. It may have some for others all the same: what these have written to
-  /// mappings comes first, for it would be whole pages afterwards, and what was read before then is void, also where `body` fails.
-  /// Kernels from Linux 6.6 on do the first by themselves; a page that is read meanwhile none looks for.
-  func writingPastPages(_ number: InodeNumber, _ body: () throws -> Void) throws {
-    if writers.withLock({ $0[number] != nil }) { dropPages(of: number) }
-    defer { if nodes.wasOpened(number) { dropPages(of: number) } }
-    try body()
+  /// Runs `body`, which writes to a file past the kernel's pages. It may have some for others all the same, and what was read before
+  /// is void then, also where `body` fails. (Linux drops it by itself since 6.6 before such a write, and since 6.19, or a patch of
+  /// 6.12 or 6.18, after one that did not fail.)
+  ///
+  /// - Parameter range: where it writes. What others have stored to mappings comes back whole pages at a time, and leaves this out.
+  func writingPastPages(_ number: InodeNumber, _ range: Range<UInt64>, _ body: () throws -> Void) throws {
+    try pastPages.writing(number, range) {
+      defer { if nodes.wasOpened(number) { dropPages(of: number) } }
+      try body()
+    }
   }
 
   /// Has the kernel write back and forget the content that it has of a file, on a thread that answers a request for that file.
   private func dropPages(of number: InodeNumber) {
+    disturb(number)
     let ticket = changes.add([.content(kernelNumber(number))])
-    // Nothing is locked meanwhile that this kernel may want.
+    // Nothing is locked meanwhile that this kernel may want, but for pages: whoever has them asks for them, or brings them back.
+    session.callAnother()
     waiting { changes.wait(for: ticket) }
+  }
+
+  /// Somebody changes a file of which the kernel has pages, not through these.
+  private func disturb(_ number: InodeNumber) {
+    writers.withLock { writers in
+      guard writers[number] != nil else { return }
+      writers[number]!.areDisturbed = true
+      isDisturbed.store(true, ordering: .sequentiallyConsistent)
+    }
   }
 
   /// Runs `body`, which waits until a kernel has been told, unless so many of this mount's threads do that too few would be left to

@@ -142,7 +142,7 @@ final class RequestLoop: @unchecked Sendable {
   }
 
   /// Wakes an idle thread, if there is one.
-  private func call() {
+  func call() {
     condition.lock()
     defer { condition.unlock() }
     guard idleCount > calledCount else { return }

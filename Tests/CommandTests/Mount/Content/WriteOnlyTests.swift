@@ -85,6 +85,35 @@ import Testing
     #expect(try firstDifference(Kernel.content(plot("file")), expected) == nil)
   }
 
+  @Test(arguments: Ground.Kind.here) func `no write is lost beside a mapping of the same page that is stored to`(
+    kind: Ground.Kind
+  ) throws {
+    let plot = try Plot.on(kind)
+    let writer = try Handle(plot("file"), O_CREAT | O_WRONLY)
+    try writer.writeAll([UInt8](repeating: 0, count: Self.page))
+    let map = try Mapping(of: Kernel.open(plot("file"), O_RDWR), count: Self.page)
+    let isDone = Atomic(false)
+    try inParallel(2) { number in
+      guard number == 0 else {
+        var count: UInt8 = 0
+        while !isDone.load(ordering: .relaxed) {
+          count &+= 1
+          map[0] = count
+          // Nor a store: nobody else writes there.
+          guard map[0] == count else { throw CallError(ENODATA) }
+        }
+        return
+      }
+      defer { isDone.store(true, ordering: .relaxed) }
+      for round in 1...2000 {
+        let bytes = [UInt8(truncatingIfNeeded: round), UInt8(truncatingIfNeeded: round >> 8)]
+        try writer.write(bytes, at: 2048)
+        guard map[2048..<2050] == bytes else { throw CallError(ESTALE) }
+      }
+    }
+    #expect(try Kernel.content(plot("file")) == map.bytes)
+  }
+
   @Test(arguments: Ground.Kind.here) func `what is appended lands at the end, whoever else writes there`(
     kind: Ground.Kind
   ) throws {
