@@ -340,8 +340,7 @@ public final class MountServer: Sendable {
   }
 
   /// Runs `body`, which writes to a file past the kernel's pages. It may have some for others all the same, and what was read before
-  /// is void then, also where `body` fails. (Linux drops it by itself since 6.6 before such a write, and since 6.19, or a patch of
-  /// 6.12 or 6.18, after one that did not fail.)
+  /// is void then, also where `body` fails. (Newer kernels drop it by themselves, before such a write and after one that did not fail.)
   ///
   /// - Parameter range: where it writes. What others have stored to mappings comes back whole pages at a time, and leaves this out.
   func writingPastPages(_ number: InodeNumber, _ range: Range<UInt64>, _ body: () throws -> Void) throws {

@@ -21,7 +21,7 @@ extension ContainerView {
       guard found.kind != .directory else { return }
       let bits = found.permissions & (found.permissions & 0o010 != 0 ? 0o6000 : 0o4000)
       if bits != 0 { try vault.setAttributes(AttributeChanges(permissions: found.permissions & ~bits), of: number) }
-      try Self.dropCapabilities(of: number, in: vault)
+      if found.kind == .file { try Self.dropCapabilities(of: number, in: vault) }
     }
   }
 
@@ -31,7 +31,11 @@ extension ContainerView {
   }
 
   private static func dropCapabilities(of number: InodeNumber, in vault: Vault) throws {
-    guard (try? vault.extendedAttribute(capabilities, of: number)) != nil else { return }
+    do {
+      _ = try vault.extendedAttribute(capabilities, of: number)
+    } catch VaultError.noSuchAttribute {
+      return
+    }
     try vault.removeExtendedAttribute(capabilities, of: number)
   }
 

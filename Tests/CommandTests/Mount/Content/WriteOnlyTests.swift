@@ -40,6 +40,7 @@ import Testing
     #expect(try reader.readAll() == Array(expected[..<100]) + [UInt8](repeating: 0, count: 100) + Array("again".utf8))
   }
 
+  /// Newer kernels, as Linux 6.18.44, see to it by themselves.
   @Test(arguments: Ground.Kind.here) func `a read that meets a write leaves no page behind that is old`(
     kind: Ground.Kind
   ) throws {
