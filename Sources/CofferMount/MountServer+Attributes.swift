@@ -30,7 +30,11 @@ extension MountServer {
           }
         }
         let changes = AttributeChanges(values!.pointee, mask)
-        if changes.user != nil || changes.group != nil { try? server.dropPrivileges(of: number) }
+        // Also chown(2) to nobody else, which is all that comes without anything to set.
+        if changes.user != nil || changes.group != nil || mask == 0 {
+          // A node without a name is for the reply.
+          do { try server.dropPrivileges(of: number) } catch ViewError.notFound {}
+        }
         try request.reply(number, server) { number in
           changes.isEmpty
             ? try server.view.attributes(of: number) : try server.view.setAttributes(changes, of: number)

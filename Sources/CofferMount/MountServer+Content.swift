@@ -76,31 +76,32 @@ extension MountServer {
           return
         }
         try server.dropPrivileges(of: server.number(number), for: request)
-        /// Returns whether the content went where the kernel expects it.
-        func write() throws -> Bool {
+        /// Returns where the content went, and how much of it.
+        func write() throws -> (offset: UInt64, count: Int) {
           // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
           // RWF_NOAPPEND cannot be told from that, and appends.)
           guard info.pointee.flags & O_APPEND != 0, server.view.hasOthers else {
-            try server.withRoom { try file.write(content, at: UInt64(offset)) }
-            return true
+            try server.withRoom { try file.write(content, at: range.lowerBound) }
+            return (range.lowerBound, count)
           }
-          return try server.withRoom { try file.append(content) } == UInt64(offset)
+          return try server.withRoom { try file.append(content) }
         }
         if OpenNode.isDirect(info) {
           try server.dropPrivilegesPastPages(of: file.number, for: request)
           // What is appended may go further behind than the kernel knows.
           let isAppended = info.pointee.flags & O_APPEND != 0
-          try server.writingPastPages(file.number, range.lowerBound..<(isAppended ? .max : range.upperBound)) {
-            _ = try write()
-          }
+          let written = try server.writingPastPages(
+            file.number, range.lowerBound..<(isAppended ? .max : range.upperBound)
+          ) { try write().count }
           // For its own pages the kernel asks for that itself (O_SYNC and O_DSYNC, RWF_DSYNC).
           if info.pointee.flags & O_DSYNC != 0 { try file.sync() }
-          fuse_reply_write(request.handle, count)
+          fuse_reply_write(request.handle, written)
         } else {
           // The kernel has put the bytes where it thought that they would go, or read there meanwhile.
-          let isElsewhere = try !write()
+          let written = try write()
+          let isElsewhere = written != (range.lowerBound, count)
           let isToldAfter = server.wasDisturbed(file.number) || isElsewhere
-          fuse_reply_write(request.handle, count)
+          fuse_reply_write(request.handle, written.count)
           if isToldAfter { server.changes.add([.content(number)]) }
         }
       }

@@ -343,10 +343,12 @@ public final class MountServer: Sendable {
   /// is void then, also where `body` fails. (Newer kernels drop it by themselves, before such a write and after one that did not fail.)
   ///
   /// - Parameter range: where it writes. What others have stored to mappings comes back whole pages at a time, and leaves this out.
-  func writingPastPages(_ number: InodeNumber, _ range: Range<UInt64>, _ body: () throws -> Void) throws {
+  func writingPastPages<Result>(
+    _ number: InodeNumber, _ range: Range<UInt64>, _ body: () throws -> Result
+  ) throws -> Result {
     try pastPages.writing(number, range) {
       defer { if nodes.wasOpened(number) { dropPages(of: number) } }
-      try body()
+      return try body()
     }
   }
 

@@ -32,8 +32,8 @@ public final class ViewFile: Sendable {
     try perform(.writing) { try $0.write(bytes, at: offset) }
   }
 
-  /// Writes at the end, in one step among all views; returns the offset where it landed.
-  public func append(_ bytes: UnsafeRawBufferPointer) throws(ViewError) -> UInt64 {
+  /// As ``OpenFile/append(_:)``, in one step among all views.
+  public func append(_ bytes: UnsafeRawBufferPointer) throws(ViewError) -> (offset: UInt64, count: Int) {
     try perform(.writing) { try $0.append(bytes) }
   }
 

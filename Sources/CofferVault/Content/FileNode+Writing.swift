@@ -11,33 +11,52 @@ extension FileNode {
   /// What is sealed at once, or the rest of a page where that is more.
   private static let wholeByteCount = 1 << 20
 
-  /// Writes at `offset`, or at the end where there is none; returns where.
-  func write(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws -> UInt64 {
-    try requireRoom(for: source.count, at: offset)
-    // Without the file's lock, which is held for what one call writes, and not for the disk's sake.
-    if dirtyPages >= dirtyPageLimit { try join() }
+  /// Writes at `offset`. Where it fails, a part may be written.
+  func write(_ source: UnsafeRawBufferPointer, at offset: UInt64) throws {
+    try beginWriting(source, at: offset)
     // Also of a part, where it fails.
     defer { tellChange() }
-    let start = try writing.withLock { _ -> UInt64 in
-      try requireWritable()
-      let start = offset ?? byteCount
-      let (end, overflows) = start.addingReportingOverflow(UInt64(source.count))
-      guard !overflows, end <= VaultFormat.fileSizeLimit else { throw VaultError.tooLarge }
-      if source.isEmpty { return start }
-      // A failure half-way leaves what was written until then.
-      defer { didChange() }
-      if object == nil {
-        if canStage(from: start, to: end) {
-          stage(source, at: Int(start))
-          return start
-        }
-        try moveToObject(sized: max(end, byteCount))
-      }
-      try writeBlocks(source, at: start)
-      return start
-    }
+    try writing.withLock { _ in try write(source, from: offset) }
     try vault.files.relieve(self)
-    return start
+  }
+
+  /// Writes at the end; returns where, and how much. Fails only where nothing is written: whoever tries once more after a failure
+  /// would have the beginning twice.
+  func append(_ source: UnsafeRawBufferPointer) throws -> (offset: UInt64, count: Int) {
+    try beginWriting(source, at: nil)
+    defer { tellChange() }
+    let result = try writing.withLock { _ -> (offset: UInt64, count: Int) in
+      let start = byteCount
+      do {
+        try write(source, from: start)
+      } catch {
+        guard byteCount > start else { throw error }
+      }
+      return (start, Int(byteCount - start))
+    }
+    // What is left in memory where that fails is for the next write, or a sync, to tell of.
+    try? vault.files.relieve(self)
+    return result
+  }
+
+  /// Before the file's lock is taken, which is held for what one call writes, and not for the disk's sake.
+  private func beginWriting(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws {
+    try requireRoom(for: source.count, at: offset)
+    if dirtyPages >= dirtyPageLimit { try join() }
+  }
+
+  /// Under `writing`. A failure half-way leaves what was written until then.
+  private func write(_ source: UnsafeRawBufferPointer, from start: UInt64) throws {
+    try requireWritable()
+    let (end, overflows) = start.addingReportingOverflow(UInt64(source.count))
+    guard !overflows, end <= VaultFormat.fileSizeLimit else { throw VaultError.tooLarge }
+    if source.isEmpty { return }
+    defer { didChange() }
+    if object == nil {
+      if canStage(from: start, to: end) { return stage(source, at: Int(start)) }
+      try moveToObject(sized: max(end, byteCount))
+    }
+    try writeBlocks(source, at: start)
   }
 
   /// Throws `full` where what is about to be written does not fit. The object's free slots are its own already, and what goes

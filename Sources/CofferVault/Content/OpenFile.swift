@@ -59,14 +59,15 @@ public final class OpenFile: Sendable {
   public func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(VaultError) {
     try begin(.writing)
     defer { end() }
-    try VaultError.catching { _ = try node.write(bytes, at: offset) }
+    try VaultError.catching { try node.write(bytes, at: offset) }
   }
 
-  /// Writes at the end, in one step among threads; returns the offset where it landed.
-  public func append(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> UInt64 {
+  /// Writes at the end, in one step among threads; returns the offset where it landed, and how many bytes: fewer where the rest
+  /// failed. Throws only where nothing was written, so that whoever tries again has nothing twice.
+  public func append(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> (offset: UInt64, count: Int) {
     try begin(.writing)
     defer { end() }
-    return try VaultError.catching { try node.write(bytes, at: nil) }
+    return try VaultError.catching { try node.append(bytes) }
   }
 
   /// Cuts the file, or extends it with a hole.

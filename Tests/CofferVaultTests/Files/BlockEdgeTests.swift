@@ -128,6 +128,38 @@ import Testing
     }
   }
 
+  /// Whoever goes on behind what they are told has everything once, also where the first that failed is tried again.
+  @Test(arguments: [5000, 400 << 10, 1 << 20], 1...8)
+  func `of what is appended each byte is there once, whatever fails`(count: Int, number: Int) throws {
+    let plan = OneFailure()
+    let vault = try fixture.create(files: FileSystem(faults: plan))
+    var generator = SeededGenerator(seed: UInt64(number))
+    let old = generator.bytes(count + 100)
+    let new = generator.bytes(count)
+    let file = try vault.createFile(at: path, blockSizeExponent: 12)
+    try file.write(old, at: 0)
+    try file.sync()
+    plan.fail(number)
+    var (done, failureCount) = (0, 0)
+    while done < count {
+      do {
+        let (offset, written) = try file.append(Array(new[done...]))
+        #expect(offset == UInt64(old.count + done))
+        #expect((1...(count - done)).contains(written))
+        done += written
+      } catch {
+        failureCount += 1
+      }
+      #expect(try file.attributes.byteCount == UInt64(old.count + done))
+    }
+    plan.fail(0)
+    #expect(failureCount <= 1)
+    #expect(try file.read(old.count + count + 1, at: 0) == old + new)
+    try file.close()
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
   /// - Parameter count: bytes that one thread seals, and several.
   @Test(arguments: [400 << 10, 1 << 20], 1...8)
   func `of what fails half-way the beginning is there, and no slot is lost`(count: Int, number: Int) throws {

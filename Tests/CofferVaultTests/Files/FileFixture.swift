@@ -10,7 +10,7 @@ extension OpenFile {
     try bytes.withUnsafeBytes { raw in Result { try write(raw, at: offset) } }.get()
   }
 
-  func append(_ bytes: [UInt8]) throws -> UInt64 {
+  func append(_ bytes: [UInt8]) throws -> (offset: UInt64, count: Int) {
     try bytes.withUnsafeBytes { raw in Result { try append(raw) } }.get()
   }
 

@@ -143,8 +143,10 @@ import Testing
         last = "append \(bytes.count)"
         let handle = try handle(file)
         let place = try bytes.withUnsafeBytes { raw in Result { try handle.append(raw) } }.get()
-        guard place == file.model.byteCount else { throw Mismatch(description: "step \(step): appended at \(place)") }
-        file.model.write(bytes, at: place)
+        guard place == (file.model.byteCount, bytes.count) else {
+          throw Mismatch(description: "step \(step): appended \(place)")
+        }
+        file.model.write(bytes, at: place.offset)
       case 42..<52:
         let end = Bool.random(using: &generator) ? offset(file) : UInt64.random(in: 0...5000, using: &generator)
         last = "truncate \(end)"

@@ -186,7 +186,7 @@ import Testing
     let places = try await withThrowingTaskGroup(of: [UInt64].self) { group in
       for worker in 0..<4 {
         group.addTask {
-          try (0..<200).map { _ in try file.append([UInt8](repeating: UInt8(worker + 1), count: 100)) }
+          try (0..<200).map { _ in try file.append([UInt8](repeating: UInt8(worker + 1), count: 100)).offset }
         }
       }
       return try await group.reduce(into: []) { $0 += $1 }
