@@ -1,4 +1,5 @@
 internal import CofferFiles
+internal import CofferSystem
 internal import Synchronization
 
 /// The files that the kernel knows, and those of them of which it may have content.

@@ -1,5 +1,6 @@
 internal import CofferContainer
 internal import CofferFiles
+internal import CofferSystem
 internal import Synchronization
 
 /// What files and folders were when their last name went, as long as the kernel knows them: a program that stands in a

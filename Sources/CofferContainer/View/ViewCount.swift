@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import CofferVault
 internal import Synchronization
 

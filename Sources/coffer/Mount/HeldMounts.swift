@@ -2,6 +2,7 @@
   internal import CofferContainer
   internal import CofferFiles
   internal import CofferMount
+  internal import CofferSystem
   internal import Synchronization
 
   /// The mounts of the vault that the agent holds.
