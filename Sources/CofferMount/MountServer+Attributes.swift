@@ -126,15 +126,15 @@ private let attributeSpaces = ["user.", "security.", "trusted."].map { Array($0.
 private let selinuxLabel = Array("security.selinux".utf8)
 
 extension MountServer {
-  /// After a change of content by anyone but root: its set-user-ID bits go, as write(2) has it.
+  /// After a change of content by anyone who must not leave them: its set-user-ID bits go, as write(2) has it.
   func dropPrivileges(of number: InodeNumber, for request: Request) throws {
-    if request.owner.user != 0 { try dropPrivileges(of: number) }
+    if request.takesPrivileges { try dropPrivileges(of: number) }
   }
 
   /// Before a write past the kernel's pages: a file's capabilities go with it, also by root, and where the kernel has not left
   /// set-user-ID bits to us, these too. For its own pages the kernel sees to that.
   func dropPrivilegesPastPages(of number: InodeNumber, for request: Request) throws {
-    if request.owner.user == 0 {
+    if !request.takesPrivileges {
       try view.dropCapabilities(of: number)
     } else if !handshake.isTaken {
       try view.dropPrivileges(of: number)

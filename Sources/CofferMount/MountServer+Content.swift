@@ -13,7 +13,7 @@ extension MountServer {
         let folder = server.number(folder)
         let (attributes, file) = try lookingAnew(unless: info!.pointee.flags & O_EXCL != 0) {
           try server.withRoom {
-            UnnamedFile.isWanted
+            UntoldDetails.isUnnamed
               ? try server.view.createFile(withoutNameIn: folder, node)
               : try server.view.createFile(Array(name!), in: folder, node)
           }

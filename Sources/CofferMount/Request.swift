@@ -28,6 +28,9 @@ struct Request: @unchecked Sendable {
     let context = fuse_req_ctx(handle)
     return FileOwner(user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0)
   }
+
+  /// Who asks to change content must not leave a file its set-user-ID bits.
+  var takesPrivileges: Bool { owner.user != 0 || UntoldDetails.takesPrivileges }
 }
 
 /// What the kernel knows is no longer so: others have removed the file, or made one. It then looks the name up anew, and tells

@@ -87,7 +87,7 @@ final class RequestLoop: @unchecked Sendable {
         hasWaited: (kind == .small || kind == .large) && taken == .itWaited)
       if isBacklog || kind == .long || (kind == .large && helpsWithLarge) || isSlow { call() }
       let start = Self.now
-      UnnamedFile.answering(request) { fuse_session_process_buf(session, &request) }
+      UntoldDetails.keeping(request) { fuse_session_process_buf(session, &request) }
       if kind == .sync { syncTime.store(Self.now - start, ordering: .relaxed) }
     }
     condition.withLock {

@@ -75,22 +75,30 @@ import Testing
       try Kernel.chmod(path, mode)
       return path
     }
+    let changes: [(name: String, change: (String) throws -> Void)] = [
+      ("write", { try Kernel.open($0, O_WRONLY).write("x") }),
+      ("write to what may be read", { try Kernel.open($0, O_RDWR).write("x") }),
+      ("truncate", { try Kernel.truncate($0, to: 3) }),
+      ("ftruncate", { try Kernel.open($0, O_RDWR).truncate(to: 3) }),
+      ("O_TRUNC", { try Kernel.open($0, O_WRONLY | O_TRUNC) }),
+      ("fallocate", { try Kernel.open($0, O_RDWR).change(0, 0, 5000) }),
+    ]
     for mode: mode_t in [0o4777, 0o6777, 0o2777] {
-      var path = try fresh(mode)
-      try onOwnThread(as: .stranger) { try Kernel.open(path, O_WRONLY).write("x") }
-      #expect(try Kernel.stat(path).permissions == 0o777, "write, \(mode)")
-      path = try fresh(mode)
-      try onOwnThread(as: .stranger) { try Kernel.truncate(path, to: 3) }
-      #expect(try Kernel.stat(path).permissions == 0o777, "truncate, \(mode)")
-      path = try fresh(mode)
-      try onOwnThread(as: .stranger) { try Kernel.open(path, O_WRONLY | O_TRUNC) }
-      #expect(try Kernel.stat(path).permissions == 0o777, "O_TRUNC, \(mode)")
-      path = try fresh(mode)
-      try Kernel.chown(path, user: 1002, group: 2002)
-      #expect(try Kernel.stat(path).permissions == 0o777, "chown, \(mode)")
-      path = try fresh(mode)
-      try Kernel.chown(path)
-      #expect(try Kernel.stat(path).permissions == 0o777, "chown to nobody else, \(mode)")
+      for (name, change) in changes {
+        for person in [Person.stranger, .humbleRoot] {
+          let path = try fresh(mode)
+          try onOwnThread(as: person) { try change(path) }
+          #expect(try Kernel.stat(path).permissions == 0o777, "\(name) by \(person), \(mode)")
+        }
+        let path = try fresh(mode)
+        try change(path)
+        #expect(try Kernel.stat(path).permissions == mode, "\(name) by root, \(mode)")
+      }
+      for user in [1002, -1] {
+        let path = try fresh(mode)
+        try Kernel.chown(path, user: user, group: user)
+        #expect(try Kernel.stat(path).permissions == 0o777, "chown to \(user), \(mode)")
+      }
     }
     // Nobody can run these.
     for (kind, user) in [(S_IFIFO, 1002), (S_IFSOCK, 1002), (S_IFIFO, -1)] {

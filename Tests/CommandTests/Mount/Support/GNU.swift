@@ -35,6 +35,9 @@ enum GNU {
   static let setFileUser = find("setfsuid", (@convention(c) (CUnsignedInt) -> CInt).self)
   static let setFileGroup = find("setfsgid", (@convention(c) (CUnsignedInt) -> CInt).self)
   static let unshare = find("unshare", (@convention(c) (CInt) -> CInt).self)
+  /// capget(2) and capset(2), which the C library has and does not declare.
+  static let capabilities = find("capget", (@convention(c) (Constant, Bytes) -> CInt).self)
+  static let setCapabilities = find("capset", (@convention(c) (Constant, Constant) -> CInt).self)
   /// syscall(2) of a call with two arguments; on the systems that Coffer runs on it takes them as any function does.
   static let call = find("syscall", (@convention(c) (Int, Int, UnsafeRawPointer?) -> Int).self)
 

@@ -7,11 +7,15 @@ struct Person: Hashable, Sendable, CustomStringConvertible {
   let user: uid_t
   let group: gid_t
   var groups: [gid_t] = []
+  /// Capabilities that they are not to have, by their numbers.
+  var lacking: [UInt32] = []
 
   /// They share the group 2001.
   static let one = Person(name: "one", user: 1001, group: 2001)
   static let fellow = Person(name: "fellow", user: 1002, group: 2002, groups: [2001])
   static let stranger = Person(name: "stranger", user: 1003, group: 2003)
+  /// Root, who may not leave set-user-ID bits to a file that it changes (CAP_FSETID).
+  static let humbleRoot = Person(name: "root without CAP_FSETID", user: 0, group: 0, lacking: [4])
   static let everyone = [one, fellow, stranger]
 
   /// Whether a test can be another user.
@@ -31,6 +35,17 @@ struct Person: Hashable, Sendable, CustomStringConvertible {
     _ = GNU.setFileUser(user)
     // Each answers with what it was before; no number is ever -1's.
     guard GNU.setFileGroup(.max) == CInt(group), GNU.setFileUser(.max) == CInt(user) else { throw CallError(EPERM) }
+    if !lacking.isEmpty { try giveUpCapabilities() }
+  }
+
+  private func giveUpCapabilities() throws {
+    // _LINUX_CAPABILITY_VERSION_3, of this thread.
+    let header: [UInt32] = [0x2008_0522, 0]
+    // Twice those in effect, those that can be, and those that are handed on: of the first 32, and of the others.
+    var sets = [UInt32](repeating: 0, count: 6)
+    try CallError.check(GNU.capabilities(header, &sets))
+    for number in lacking { sets[0] &= ~(1 << number) }
+    try CallError.check(GNU.setCapabilities(header, sets))
   }
 }
 
