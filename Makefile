@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-console test-openapi sanitize soak soak-mount bench bench-mount bench-server lint build install clean
+.PHONY: help demo test test-console test-openapi sanitize sanitize-mount soak soak-mount bench bench-mount bench-server lint build install clean
 
 help: ## Lists these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Shows the main job on real files: from an encrypted file to an approved app
 	@Scripts/install-dependencies
@@ -27,6 +27,10 @@ sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer
 	@Scripts/install-dependencies
 	@Scripts/sanitize address
 	@Scripts/sanitize thread
+
+sanitize-mount: ## Runs the tests of mounts and the agent against a program under ThreadSanitizer; half an hour
+	@Scripts/install-dependencies
+	@Scripts/sanitize-mount
 
 soak: ## Tries crashes, kills, changed bytes and pages for MINUTES (60), with new seeds
 	@Scripts/install-dependencies
@@ -63,4 +67,4 @@ install: build ## Installs the programs, manual pages and completions below PREF
 	@Scripts/install "$(or $(PREFIX),/usr/local)" "$(DESTDIR)"
 
 clean: ## Removes everything that was built
-	rm -rf .build .build-asan .build-tsan
+	rm -rf .build .build-asan .build-tsan .build-tsan-mount

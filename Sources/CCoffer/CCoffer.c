@@ -269,3 +269,10 @@ void *coffer_map_memory(size_t count) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 void coffer_unmap_memory(void *memory, size_t count) { munmap(memory, count); }
+
+// For a program that runs without its caller's environment, as the agent does (Scripts/sanitize-mount).
+#if defined(COFFER_SANITIZER_SETTINGS)
+__attribute__((used, visibility("default"))) const char *__tsan_default_options(void) {
+  return COFFER_SANITIZER_SETTINGS;
+}
+#endif

@@ -30,10 +30,14 @@ extension MountServer {
           }
         }
         let changes = AttributeChanges(values!.pointee, mask)
-        // Also chown(2) to nobody else, which is all that comes without anything to set.
-        if changes.user != nil || changes.group != nil || mask == 0 {
+        let changesOwner = changes.user != nil || changes.group != nil
+        if changesOwner || mask == 0 {
           // A node without a name is for the reply.
-          do { try server.dropPrivileges(of: number) } catch ViewError.notFound {}
+          do {
+            if try changesOwner || request.mayTakePrivileges(of: number, server) {
+              try server.dropPrivileges(of: number)
+            }
+          } catch ViewError.notFound {}
         }
         try request.reply(number, server) { number in
           changes.isEmpty
@@ -148,6 +152,15 @@ extension MountServer {
 }
 
 extension Request {
+  /// Whether a request to set nothing takes a file's set-user-ID bits and capabilities. It is what comes of chown(2) to nobody else,
+  /// for which the kernel does not ask whose the file is; and of a change of content, before which these bits are to go: from
+  /// who is not root they go with that itself. (Where root has changed the content of a file that has capabilities, its
+  /// set-user-ID bits go too.)
+  fileprivate func mayTakePrivileges(of number: InodeNumber, _ server: MountServer) throws -> Bool {
+    let user = owner.user
+    return try user == 0 || server.view.attributes(of: number).owner.user == user
+  }
+
   /// Replies with the attributes that `body` gives, or those of a node without a name that the kernel still knows.
   fileprivate func reply(
     _ number: InodeNumber, _ server: MountServer, _ body: (InodeNumber) throws -> FileAttributes

@@ -76,20 +76,16 @@ extension MountServer {
           return
         }
         try server.dropPrivileges(of: server.number(number), for: request)
-        /// Returns where the content went, and how much of it.
+        // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
+        // RWF_NOAPPEND cannot be told from that, and appends.)
+        let isAppended = info.pointee.flags & O_APPEND != 0
+        let offset = isAppended && server.view.hasOthers ? nil : range.lowerBound
         func write() throws -> (offset: UInt64, count: Int) {
-          // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
-          // RWF_NOAPPEND cannot be told from that, and appends.)
-          guard info.pointee.flags & O_APPEND != 0, server.view.hasOthers else {
-            try server.withRoom { try file.write(content, at: range.lowerBound) }
-            return (range.lowerBound, count)
-          }
-          return try server.withRoom { try file.append(content) }
+          try server.withRoom { try file.writeSome(content, at: offset) }
         }
         if OpenNode.isDirect(info) {
           try server.dropPrivilegesPastPages(of: file.number, for: request)
           // What is appended may go further behind than the kernel knows.
-          let isAppended = info.pointee.flags & O_APPEND != 0
           let written = try server.writingPastPages(
             file.number, range.lowerBound..<(isAppended ? .max : range.upperBound)
           ) { try write().count }

@@ -1,5 +1,6 @@
 internal import CofferAPI
 internal import CofferPolicy
+internal import CofferSystem
 internal import Synchronization
 
 /// Holds a device to its company: hears of changes as they are made, fetches what is signed, carries out orders, and says

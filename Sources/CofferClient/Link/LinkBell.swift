@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import Synchronization
 
 /// Wakes a link from this side: something has changed that its company is to know.

@@ -3,6 +3,7 @@ internal import CofferCrypto
 internal import CofferPolicy
 internal import CofferSystem
 internal import Foundation
+internal import Synchronization
 
 /// What a link does each time it is woken: the policy and its confirmation, then orders, then what the company is to know.
 struct LinkWork: Sendable {
@@ -48,19 +49,30 @@ struct LinkWork: Sendable {
   /// Runs what may wait for a disk, or for programs that use a mount, on a thread of its own. Throws `deviceFailed` also where
   /// there is none.
   func local<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws(ClientError) -> Value {
-    let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
+    // Handed over under a lock, which ThreadSanitizer sees, and not the concurrency runtime.
+    let outcome = Outcome<Value>()
+    await withCheckedContinuation { continuation in
       do {
-        try NewThread.start { continuation.resume(returning: Result { try body() }) }
+        try NewThread.start {
+          let result = Result { try body() }
+          outcome.result.withLock { $0 = result }
+          continuation.resume()
+        }
       } catch {
-        continuation.resume(returning: .failure(error))
+        outcome.result.withLock { $0 = .failure(error) }
+        continuation.resume()
       }
     }
     do {
-      return try result.get()
+      return try outcome.result.withLock { $0! }.get()
     } catch {
       client.log.error("the device could not do its part: \(error: error)")
       throw .deviceFailed
     }
+  }
+
+  private final class Outcome<Value: Sendable>: Sendable {
+    let result = Mutex<Result<Value, any Error>?>(nil)
   }
 
   private func take(_ enrolment: Enrolment, insteadOf held: Enrolment) async throws(ClientError) {

@@ -33,10 +33,8 @@ extension ContainerView {
   private static func dropCapabilities(of number: InodeNumber, in vault: Vault) throws {
     do {
       _ = try vault.extendedAttribute(capabilities, of: number)
-    } catch VaultError.noSuchAttribute {
-      return
-    }
-    try vault.removeExtendedAttribute(capabilities, of: number)
+      try vault.removeExtendedAttribute(capabilities, of: number)
+    } catch VaultError.noSuchAttribute {}
   }
 
   private static let capabilities = Array("security.capability".utf8)

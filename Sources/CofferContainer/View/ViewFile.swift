@@ -32,9 +32,11 @@ public final class ViewFile: Sendable {
     try perform(.writing) { try $0.write(bytes, at: offset) }
   }
 
-  /// As ``OpenFile/append(_:)``, in one step among all views.
-  public func append(_ bytes: UnsafeRawBufferPointer) throws(ViewError) -> (offset: UInt64, count: Int) {
-    try perform(.writing) { try $0.append(bytes) }
+  /// As ``OpenFile/writeSome(_:at:)``, in one step among all views.
+  public func writeSome(
+    _ bytes: UnsafeRawBufferPointer, at offset: UInt64? = nil
+  ) throws(ViewError) -> (offset: UInt64, count: Int) {
+    try perform(.writing) { try $0.writeSome(bytes, at: offset) }
   }
 
   /// Cuts the file, or extends it with a hole.

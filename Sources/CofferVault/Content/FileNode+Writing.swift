@@ -17,26 +17,36 @@ extension FileNode {
     // Also of a part, where it fails.
     defer { tellChange() }
     try writing.withLock { _ in try write(source, from: offset) }
-    try vault.files.relieve(self)
+    try relieve()
   }
 
-  /// Writes at the end; returns where, and how much. Fails only where nothing is written: whoever tries once more after a failure
-  /// would have the beginning twice.
-  func append(_ source: UnsafeRawBufferPointer) throws -> (offset: UInt64, count: Int) {
-    try beginWriting(source, at: nil)
+  /// Writes at `offset`, or at the end where there is none; returns where, and how much: fewer bytes where the file has grown and
+  /// the rest failed. So whoever fails has not made it longer, and can try again without having the beginning twice.
+  func writeSome(_ source: UnsafeRawBufferPointer, at offset: UInt64?) throws -> (offset: UInt64, count: Int) {
+    // What could not be stored after an earlier write, which was told of that one's success.
+    if isUnrelieved.load(ordering: .relaxed) { try relieve() }
+    try beginWriting(source, at: offset)
     defer { tellChange() }
-    let result = try writing.withLock { _ -> (offset: UInt64, count: Int) in
-      let start = byteCount
+    let written = try writing.withLock { _ -> (offset: UInt64, count: Int) in
+      let end = byteCount
+      let start = offset ?? end
       do {
         try write(source, from: start)
+        return (start, source.count)
       } catch {
-        guard byteCount > start else { throw error }
+        guard byteCount > max(start, end) else { throw error }
+        return (start, Int(byteCount - start))
       }
-      return (start, Int(byteCount - start))
     }
-    // What is left in memory where that fails is for the next write, or a sync, to tell of.
-    try? vault.files.relieve(self)
-    return result
+    try? relieve()
+    return written
+  }
+
+  /// Stores something where too much waits in memory.
+  private func relieve() throws {
+    isUnrelieved.store(true, ordering: .relaxed)
+    try vault.files.relieve(self)
+    isUnrelieved.store(false, ordering: .relaxed)
   }
 
   /// Before the file's lock is taken, which is held for what one call writes, and not for the disk's sake.

@@ -69,6 +69,8 @@ final class FileNode: Sendable {
   let hasChanges = Atomic(false)
   /// The file's rows are being removed.
   let isGone = Atomic(false)
+  /// What waits in memory is too much, and could not be stored.
+  let isUnrelieved = Atomic(false)
 
   struct Overlay {
     var byteCount: UInt64

@@ -62,12 +62,15 @@ public final class OpenFile: Sendable {
     try VaultError.catching { try node.write(bytes, at: offset) }
   }
 
-  /// Writes at the end, in one step among threads; returns the offset where it landed, and how many bytes: fewer where the rest
-  /// failed. Throws only where nothing was written, so that whoever tries again has nothing twice.
-  public func append(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> (offset: UInt64, count: Int) {
+  /// Writes at `offset`, or at the end where there is none, in one step among threads. Returns where, and how many bytes: fewer where
+  /// the file has grown and the rest failed. Throws only where it has not grown, so that whoever tries again at the end has
+  /// nothing twice.
+  public func writeSome(
+    _ bytes: UnsafeRawBufferPointer, at offset: UInt64? = nil
+  ) throws(VaultError) -> (offset: UInt64, count: Int) {
     try begin(.writing)
     defer { end() }
-    return try VaultError.catching { try node.append(bytes) }
+    return try VaultError.catching { try node.writeSome(bytes, at: offset) }
   }
 
   /// Cuts the file, or extends it with a hole.

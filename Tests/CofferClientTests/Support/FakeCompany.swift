@@ -26,11 +26,11 @@ final class FakeCompany: Sendable {
   static let device = "device-1"
   let root = SigningKey()
   let code: EnrollmentCode
-  private let state: Mutex<State>
+  private let state: Synchronization.Mutex<State>
 
   init() {
     code = EnrollmentCode(secret: Randomness.bytes(20), fingerprint: root.verifyingKey.fingerprint)
-    state = Mutex(State())
+    state = Synchronization.Mutex(State())
   }
 
   func update(_ change: (inout sending State) -> Void) { state.withLock { change(&$0) } }

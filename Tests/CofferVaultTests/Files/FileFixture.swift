@@ -11,7 +11,11 @@ extension OpenFile {
   }
 
   func append(_ bytes: [UInt8]) throws -> (offset: UInt64, count: Int) {
-    try bytes.withUnsafeBytes { raw in Result { try append(raw) } }.get()
+    try writeSome(bytes, at: nil)
+  }
+
+  func writeSome(_ bytes: [UInt8], at offset: UInt64?) throws -> (offset: UInt64, count: Int) {
+    try bytes.withUnsafeBytes { raw in Result { try writeSome(raw, at: offset) } }.get()
   }
 
   func read(_ count: Int, at offset: UInt64) throws -> [UInt8] {

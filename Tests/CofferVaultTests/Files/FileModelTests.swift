@@ -142,7 +142,7 @@ import Testing
         let bytes = generator.bytes(length())
         last = "append \(bytes.count)"
         let handle = try handle(file)
-        let place = try bytes.withUnsafeBytes { raw in Result { try handle.append(raw) } }.get()
+        let place = try handle.append(bytes)
         guard place == (file.model.byteCount, bytes.count) else {
           throw Mismatch(description: "step \(step): appended \(place)")
         }

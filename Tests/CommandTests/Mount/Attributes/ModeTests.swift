@@ -94,6 +94,12 @@ import Testing
         try change(path)
         #expect(try Kernel.stat(path).permissions == mode, "\(name) by root, \(mode)")
       }
+      // It is refused, or nothing comes of it.
+      let path = try fresh(mode)
+      try? onOwnThread(as: .stranger) { try Kernel.chown(path) }
+      #expect(try Kernel.stat(path).permissions == mode, "chown by a stranger, \(mode)")
+      try onOwnThread(as: .one) { try Kernel.chown(path) }
+      #expect(try Kernel.stat(path).permissions == 0o777, "chown by the owner, \(mode)")
       for user in [1002, -1] {
         let path = try fresh(mode)
         try Kernel.chown(path, user: user, group: user)

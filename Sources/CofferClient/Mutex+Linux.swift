@@ -1,0 +1,5 @@
+#if os(Linux)
+  internal import CofferSystem
+
+  typealias Mutex<Value> = ThreadMutex<Value>
+#endif
