@@ -27,6 +27,8 @@ final class ChangeQueue: @unchecked Sendable {
   /// program holds a lock, makes the queue no longer than what there is to change.
   private var waiting: [KernelChange] = []
   private var distinct: Set<KernelChange> = []
+  /// Where changes of content wait: each node's once, of all that has changed.
+  private var contents: [fuse_ino_t: Int] = [:]
   /// How many changes of each node are still to be told.
   private var nodes: [fuse_ino_t: Int] = [:]
   /// How many of them are changes of folders.
@@ -90,7 +92,7 @@ final class ChangeQueue: @unchecked Sendable {
   func add(_ changes: [KernelChange]) -> Ticket {
     condition.withLock {
       if !hasEnded {
-        for change in changes where distinct.insert(change).inserted {
+        for change in changes where !isWaiting(change) {
           waiting.append(change)
           added += 1
           nodes[change.node, default: 0] += 1
@@ -100,6 +102,20 @@ final class ChangeQueue: @unchecked Sendable {
       }
       return Ticket(number: added)
     }
+  }
+
+  /// Whether the kernel hears of a change with what waits already; else it is noted as what waits next. Under `condition`.
+  private func isWaiting(_ change: KernelChange) -> Bool {
+    guard case .content(let node, let range) = change else { return !distinct.insert(change).inserted }
+    guard let index = contents[node] else {
+      contents[node] = waiting.count
+      return false
+    }
+    if case .content(_, let other) = waiting[index] {
+      let all = min(range.lowerBound, other.lowerBound)..<max(range.upperBound, other.upperBound)
+      waiting[index] = .content(node, all)
+    }
+    return true
   }
 
   /// Changes that wait to be told.
@@ -148,6 +164,7 @@ final class ChangeQueue: @unchecked Sendable {
     defer {
       waiting = []
       distinct = []
+      contents = [:]
     }
     return waiting
   }

@@ -9,7 +9,8 @@ internal import Synchronization
 enum KernelChange: Hashable, Sendable {
   case name([UInt8], in: fuse_ino_t)
   case attributes(fuse_ino_t)
-  case content(fuse_ino_t)
+  /// What is in a range of bytes.
+  case content(fuse_ino_t, Range<UInt64> = 0..<UInt64.max)
 
   var isOfName: Bool {
     if case .name = self { true } else { false }
@@ -19,7 +20,7 @@ enum KernelChange: Hashable, Sendable {
   var node: fuse_ino_t {
     switch self {
     case .name(_, let folder): folder
-    case .attributes(let node), .content(let node): node
+    case .attributes(let node), .content(let node, _): node
     }
   }
 }
@@ -146,7 +147,11 @@ final class FuseSession: Sendable {
             session, folder, bytes.bindMemory(to: CChar.self).baseAddress, bytes.count)
         }
       case .attributes(let number): fuse_lowlevel_notify_inval_inode(session, number, -1, 0)
-      case .content(let number): fuse_lowlevel_notify_inval_inode(session, number, 0, 0)
+      case .content(let number, let range):
+        // With no count to the end.
+        fuse_lowlevel_notify_inval_inode(
+          session, number, off_t(clamping: range.lowerBound),
+          range.upperBound > UInt64(Int64.max) ? 0 : off_t(range.upperBound - range.lowerBound))
       }
     return outcome != -ENOENT
   }

@@ -242,7 +242,7 @@ public final class MountServer: Sendable {
     return switch change {
     // Who looks a name up has locked its folder until it knows what it found.
     case .name: true
-    case .attributes(let node), .content(let node): !nodes.isKnown(InodeNumber(value: node))
+    case .attributes(let node), .content(let node, _): !nodes.isKnown(InodeNumber(value: node))
     }
   }
 
@@ -347,15 +347,15 @@ public final class MountServer: Sendable {
     _ number: InodeNumber, _ range: Range<UInt64>, _ body: () throws -> Result
   ) throws -> Result {
     try pastPages.writing(number, range) {
-      defer { if nodes.wasOpened(number) { dropPages(of: number) } }
+      defer { if nodes.wasOpened(number) { dropPages(of: number, range) } }
       return try body()
     }
   }
 
-  /// Has the kernel write back and forget the content that it has of a file, on a thread that answers a request for that file.
-  private func dropPages(of number: InodeNumber) {
+  /// Has the kernel write back and forget what it has of a range of a file, on a thread that answers a request for that file.
+  private func dropPages(of number: InodeNumber, _ range: Range<UInt64>) {
     disturb(number)
-    let ticket = changes.add([.content(kernelNumber(number))])
+    let ticket = changes.add([.content(kernelNumber(number), range)])
     // Nothing is locked meanwhile that this kernel may want, but for pages: whoever has them asks for them, or brings them back.
     session.callAnother()
     waiting { changes.wait(for: ticket) }

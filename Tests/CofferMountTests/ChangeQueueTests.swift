@@ -56,13 +56,16 @@
       kernel.waitUntilAsked()
       let names = (0..<3 as Range<UInt8>).map { KernelChange.name([$0], in: 7) }
       var tickets: [ChangeQueue.Ticket] = []
-      for _ in 0..<1000 { tickets.append(queue.add([.content(1)] + names)) }
+      // Any range of a file within what waits, in the place of another one.
+      for number in 0..<1000 as Range<UInt64> {
+        tickets.append(queue.add([.content(1, (1000 - number)..<(2000 + number))] + names))
+      }
       #expect(queue.concerns([.content(1)]) && queue.concerns([names[0]]) && !queue.concerns([.content(2)]))
       #expect(queue.count == 4)
       kernel.release()
       for ticket in tickets { queue.wait(for: ticket, atMost: 600) }
       // Once more of what it was about to take: that may have been before the change.
-      #expect(kernel.told == [.content(1), .content(1)] + names)
+      #expect(kernel.told == [.content(1), .content(1, 1..<2999)] + names)
       #expect(!queue.concerns([.content(1)] + names))
       queue.end()
     }

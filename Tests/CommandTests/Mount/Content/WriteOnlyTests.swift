@@ -165,6 +165,28 @@ import Testing
     #expect(try map.residentPageCount() == 50)
   }
 
+  /// Whoever reads a long file while something is appended to it finds the rest of it in the kernel's memory.
+  @Test(.enabled(if: Ground.mountIsThere, Ground.missing))
+  func `what a program writes past the pages takes away no more of them than it writes`() throws {
+    let plot = try Plot.on(.mount)
+    var bytes = noise(50 * Self.page)
+    try Kernel.makeFile(plot("file"), bytes)
+    // Opened before there is a page.
+    let writer = try Handle(plot("file"), O_WRONLY)
+    let appender = try Handle(plot("file"), O_WRONLY | O_APPEND)
+    let map = try Mapping(of: Kernel.open(plot("file"), O_RDONLY), count: 50 * Self.page, access: PROT_READ)
+    #expect(firstDifference(map.bytes, bytes) == nil)
+    for _ in 0..<20 {
+      try writer.write([7, 7], at: 7 * Self.page + 100)
+      try appender.write([8])
+    }
+    bytes.replaceSubrange((7 * Self.page + 100)..<(7 * Self.page + 102), with: [7, 7])
+    #expect(try map.residentPageCount() >= 48)
+    #expect(firstDifference(map.bytes, bytes) == nil)
+    bytes += [UInt8](repeating: 8, count: 20)
+    #expect(try firstDifference(Kernel.content(plot("file")), bytes) == nil)
+  }
+
   @Test(.enabled(if: Person.canBeAnother, Person.needsRoot), arguments: Ground.Kind.here)
   func `capabilities of a file go with each write, also of root's`(kind: Ground.Kind) throws {
     let plot = try Plot.on(kind)
