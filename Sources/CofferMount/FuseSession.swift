@@ -12,6 +12,9 @@ enum KernelChange: Hashable, Sendable {
   /// What is in a range of bytes.
   case content(fuse_ino_t, Range<UInt64> = 0..<UInt64.max)
 
+  /// A file may end further behind than the kernel knows.
+  case end(fuse_ino_t)
+
   var isOfName: Bool {
     if case .name = self { true } else { false }
   }
@@ -20,7 +23,7 @@ enum KernelChange: Hashable, Sendable {
   var node: fuse_ino_t {
     switch self {
     case .name(_, let folder): folder
-    case .attributes(let node), .content(let node, _): node
+    case .attributes(let node), .content(let node, _), .end(let node): node
     }
   }
 }
@@ -135,8 +138,10 @@ final class FuseSession: Sendable {
 
   /// Tells the kernel; `false` where it knows no such node or name. **Never from a thread that answers a request**: the kernel
   /// may wait for that answer first.
+  ///
+  /// - Parameter lastByte: of a file whose end the kernel is told, and where it lies; nil where it has none, or nobody may know it.
   @discardableResult
-  func tell(_ change: KernelChange) -> Bool {
+  func tell(_ change: KernelChange, lastByte: (InodeNumber) -> (offset: UInt64, value: UInt8)? = { _ in nil }) -> Bool {
     guard let session = keep() else { return true }
     defer { letGo() }
     let outcome =
@@ -152,7 +157,26 @@ final class FuseSession: Sendable {
         fuse_lowlevel_notify_inval_inode(
           session, number, off_t(clamping: range.lowerBound),
           range.upperBound > UInt64(Int64.max) ? 0 : off_t(range.upperBound - range.lowerBound))
+      case .end(let number): tellEnd(of: number, lastByte(InodeNumber(value: number)), session)
       }
     return outcome != -ENOENT
+  }
+
+  /// The kernel takes a file to end where it was told so last, until somebody asks. It clears what lies behind that in a page that it
+  /// writes back, and would bring back zeros once it knows the end. What it is given raises its end at once; and what it may have
+  /// cleared before that it reads anew.
+  private func tellEnd(
+    of number: fuse_ino_t, _ lastByte: (offset: UInt64, value: UInt8)?, _ session: OpaquePointer
+  ) -> CInt {
+    guard let (offset, lastByte) = lastByte else { return 0 }
+    var value = lastByte
+    let outcome = withUnsafeMutableBytes(of: &value) { bytes in
+      var part = fuse_bufvec()
+      part.count = 1
+      part.buf.size = 1
+      part.buf.mem = bytes.baseAddress
+      return fuse_lowlevel_notify_store(session, number, off_t(clamping: offset), &part, fuse_buf_copy_flags(0))
+    }
+    return outcome == 0 ? fuse_lowlevel_notify_inval_inode(session, number, 0, 0) : outcome
   }
 }

@@ -95,7 +95,8 @@ extension MountServer {
         } else {
           // The kernel has put the bytes where it thought that they would go, or read there meanwhile.
           let written = try write()
-          let isElsewhere = written != (range.lowerBound, count)
+          // Of what it is not told to be written it takes back what it put there by itself.
+          let isElsewhere = written.offset != range.lowerBound
           let isToldAfter = server.wasDisturbed(file.number) || isElsewhere
           fuse_reply_write(request.handle, written.count)
           if isToldAfter { server.changes.add([.content(number)]) }
@@ -197,8 +198,10 @@ extension MountServer {
         do {
           let found = try source.read(at: from + UInt64(done), into: piece)
           if found == 0 { break }
-          try target.write(UnsafeRawBufferPointer(rebasing: piece[..<found]), at: to + UInt64(done))
-          done += found
+          let bytes = UnsafeRawBufferPointer(rebasing: piece[..<found])
+          let written = try target.writeSome(bytes, at: to + UInt64(done)).count
+          done += written
+          if written < found { break }
         } catch  where done > 0 {
           break
         }

@@ -82,7 +82,7 @@ public final class MountServer: Sendable {
     let closing = try ClosingFiles<ViewFile>()
     self.closing = closing
     do throws(SystemError) {
-      changes = try ChangeQueue { Self.tell($0, session, nodes) }
+      changes = try ChangeQueue { Self.tell($0, session, nodes, view) }
     } catch {
       closing.end()
       throw error
@@ -237,13 +237,25 @@ public final class MountServer: Sendable {
 
   /// Tells the kernel of a change. It may be about to know a file that it has only just been told of, and then takes for true what
   /// it was told: so it is to be told of that once more, and this is `false`.
-  private static func tell(_ change: KernelChange, _ session: FuseSession, _ nodes: KernelNodes) -> Bool {
-    if session.tell(change) { return true }
+  private static func tell(
+    _ change: KernelChange, _ session: FuseSession, _ nodes: KernelNodes, _ view: ContainerView
+  ) -> Bool {
+    if session.tell(change, lastByte: { lastByte(of: $0, view) }) { return true }
     return switch change {
     // Who looks a name up has locked its folder until it knows what it found.
-    case .name: true
+    case .name, .end: true
     case .attributes(let node), .content(let node, _): !nodes.isKnown(InodeNumber(value: node))
     }
+  }
+
+  private static func lastByte(of number: InodeNumber, _ view: ContainerView) -> (offset: UInt64, value: UInt8)? {
+    guard let file = try? view.open(number, .reading) else { return nil }
+    defer { try? file.close() }
+    var value: UInt8 = 0
+    guard let size = try? file.attributes().byteCount, size > 0,
+      (try? withUnsafeMutableBytes(of: &value) { try file.read(at: size - 1, into: $0) }) == 1
+    else { return nil }
+    return (size - 1, value)
   }
 
   /// Somebody has opened a file, and uses the kernel's pages. Comes before the answer, so that who writes past these knows of them.
@@ -401,7 +413,10 @@ public final class MountServer: Sendable {
     // Of a name that the kernel does not know it would forget nothing: so the folder's entries as well.
     case .name(let name, let folder): [.name(name, in: kernelNumber(folder)), .content(kernelNumber(folder))]
     case .attributes(let number): [.attributes(kernelNumber(number))]
-    case .content(let number): [.content(kernelNumber(number))]
+    case .content(let number):
+      // Only who has opened it for writing can store to a page of it.
+      writers.withLock { $0[number] != nil }
+        ? [.content(kernelNumber(number)), .end(kernelNumber(number))] : [.content(kernelNumber(number))]
     }
   }
 }

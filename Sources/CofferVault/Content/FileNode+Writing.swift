@@ -231,7 +231,7 @@ extension FileNode {
       sealed += count
       if count < piece.slots.count { break }
     }
-    byteCount = max(byteCount, (first + UInt64(sealed)) << object.exponent)
+    if sealed > 0 { byteCount = max(byteCount, (first + UInt64(sealed)) << object.exponent) }
     // Behind the end there are no blocks.
     for piece in pieces {
       for offset in 0..<piece.slots.count where isSealed(piece, offset) {

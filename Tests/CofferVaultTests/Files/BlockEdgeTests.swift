@@ -169,6 +169,35 @@ import Testing
     try vault.close()
   }
 
+  @Test(arguments: [100, 4096, 400 << 10, 1 << 20]) func `a write behind the end that fails leaves the end where it is`(
+    count: Int
+  ) throws {
+    let plan = OneFailure()
+    let vault = try fixture.create(files: FileSystem(faults: plan))
+    let file = try vault.createFile(at: path, blockSizeExponent: 12)
+    var generator = SeededGenerator(seed: 9)
+    let old = generator.bytes(10_000)
+    try file.write(old, at: 0)
+    try file.sync()
+    for gap in [0, 100, 1 << 20, (1 << 20) + 100] as [UInt64] {
+      let end = try file.attributes.byteCount
+      let place = (end + 4095) & ~4095 + gap
+      plan.fail(1)
+      let outcome = Result { try file.writeSome([UInt8](repeating: 7, count: count), at: place) }
+      plan.fail(0)
+      let size = try file.attributes.byteCount
+      switch outcome {
+      case .success(let written): #expect(size == place + UInt64(written.count))
+      case .failure: #expect(size == end)
+      }
+      try file.truncate(to: end)
+      #expect(try file.read(20_000, at: 0) == old)
+    }
+    try file.close()
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
   /// - Parameter count: bytes that one thread seals, and several.
   @Test(arguments: [400 << 10, 1 << 20], 1...8)
   func `of what fails half-way the beginning is there, and no slot is lost`(count: Int, number: Int) throws {
