@@ -176,6 +176,7 @@ extension MountServer {
   /// Runs `body`, which changes a file's content without the kernel's pages. Where it fails, part of that may be done: the kernel
   /// would take it for nothing.
   func changingContent<Result>(of number: InodeNumber, _ body: () throws -> Result) throws -> Result {
+    willMoveEnd(of: number)
     do {
       return try body()
     } catch {

@@ -42,6 +42,8 @@ public final class MountServer: Sendable {
   private struct Writers {
     var count = 0
     var areDisturbed = false
+    /// Where the kernel was told last that the file ends, because another mount had moved it.
+    var toldEnd: UInt64?
   }
 
   /// The mount whose requests the calling thread answers.
@@ -82,7 +84,8 @@ public final class MountServer: Sendable {
     let closing = try ClosingFiles<ViewFile>()
     self.closing = closing
     do throws(SystemError) {
-      changes = try ChangeQueue { Self.tell($0, session, nodes, view) }
+      let writers = self.writers
+      changes = try ChangeQueue { Self.tell($0, session, nodes) { Self.lastByte(of: $0, view, writers) } }
     } catch {
       closing.end()
       throw error
@@ -238,9 +241,10 @@ public final class MountServer: Sendable {
   /// Tells the kernel of a change. It may be about to know a file that it has only just been told of, and then takes for true what
   /// it was told: so it is to be told of that once more, and this is `false`.
   private static func tell(
-    _ change: KernelChange, _ session: FuseSession, _ nodes: KernelNodes, _ view: ContainerView
+    _ change: KernelChange, _ session: FuseSession, _ nodes: KernelNodes,
+    lastByte: (InodeNumber) -> (offset: UInt64, value: UInt8)?
   ) -> Bool {
-    if session.tell(change, lastByte: { lastByte(of: $0, view) }) { return true }
+    if session.tell(change, lastByte: lastByte) { return true }
     return switch change {
     // Who looks a name up has locked its folder until it knows what it found.
     case .name, .end: true
@@ -248,15 +252,25 @@ public final class MountServer: Sendable {
     }
   }
 
-  private static func lastByte(of number: InodeNumber, _ view: ContainerView) -> (offset: UInt64, value: UInt8)? {
+  /// Nil where the kernel was told of this end already: a program may have stored to that byte since.
+  private static func lastByte(
+    of number: InodeNumber, _ view: ContainerView, _ writers: Mutex<[InodeNumber: Writers]>
+  ) -> (offset: UInt64, value: UInt8)? {
     guard let file = try? view.open(number, .reading) else { return nil }
     defer { try? file.close() }
     var value: UInt8 = 0
     guard let size = try? file.attributes().byteCount, size > 0,
       (try? withUnsafeMutableBytes(of: &value) { try file.read(at: size - 1, into: $0) }) == 1
     else { return nil }
-    return (size - 1, value)
+    return writers.withLock { writers in
+      guard let present = writers[number], present.toldEnd != size else { return nil }
+      writers[number]!.toldEnd = size
+      return (size - 1, value)
+    }
   }
+
+  /// A program of this mount moves a file's end: where another mount moves it back to where it was, that is news.
+  func willMoveEnd(of number: InodeNumber) { writers.withLock { $0[number]?.toldEnd = nil } }
 
   /// Somebody has opened a file, and uses the kernel's pages. Comes before the answer, so that who writes past these knows of them.
   func didOpen(_ number: InodeNumber, isWriting: Bool) {

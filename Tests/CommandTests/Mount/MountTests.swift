@@ -231,6 +231,19 @@ final class MountTests {
                   for name in "mnt/file", "second/file":
                       with open(name, "rb") as file: found = file.read()
                       if found != content: print(name, size, more, value, len(found), len(content), found.count(0))
+          # Back to an end that was told once.
+          os.ftruncate(mapped, size)
+          del content[size:]
+          os.lseek(other, 0, os.SEEK_END)
+          os.write(other, b"D" * 3 * more)
+          content += b"D" * 3 * more
+          mapping[size - 1] = content[size - 1] = 60
+          mapping.flush()
+          mapping[0] = content[0] = 61
+          mapping.flush()
+          for name in "mnt/file", "second/file":
+              with open(name, "rb") as file: found = file.read()
+              if found != content: print("cut", name, size, more, len(found), len(content), found.count(0))
           mapping.close(); os.close(mapped); os.close(other); os.unlink("second/file")
       print("tried")
       """
