@@ -28,7 +28,7 @@ sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer
 	@Scripts/sanitize address
 	@Scripts/sanitize thread
 
-sanitize-mount: ## Runs the tests of mounts and the agent against a program under ThreadSanitizer; half an hour
+sanitize-mount: ## Runs the tests of mounts and the agent against a program under ThreadSanitizer
 	@Scripts/install-dependencies
 	@Scripts/sanitize-mount
 
