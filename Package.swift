@@ -135,8 +135,7 @@ let product: [Target] = [
     [
       "CofferServer", "CofferServerSQLite", "coffer-server", "CofferAPI", "CofferPolicy", "CofferCrypto",
       "CofferSystem", hummingbird, hummingbirdCore, hummingbirdTesting, httpTypes, nioCore, nioEmbedded, nioHTTPTypes,
-      grdb,
-      logging,
+      nioSSL, grdb, logging,
     ]),
   tests("CofferMountTests", [.target(name: "CofferMount", condition: .when(platforms: [.linux])), "CofferFiles"]),
   tests(
