@@ -174,7 +174,7 @@ extension Vault {
     }
     try folder.files.replaceDurably(VaultFormat.keybag, in: folder.descriptor, with: keybagBytes)
     let anchor = Anchor(
-      branch: root.branch, generation: root.generation, rootDigest: root.digest,
+      branch: root.branch, generation: root.generation, commit: root.commit,
       keybagDigest: Digest.sha256(keybagBytes), isBound: false)
     try keyStore.write(anchor.secretBytes, as: .anchor, of: id)
     try FolderPlace(of: folder).store(in: keyStore, for: id)

@@ -15,7 +15,7 @@ import Testing
 
   private static func root(_ generation: UInt64) -> CommittedRoot {
     CommittedRoot(
-      branch: [UInt8](repeating: 1, count: 16), generation: generation, sealed: [2])
+      branch: [UInt8](repeating: 1, count: 16), generation: generation, commit: [UInt8](repeating: 2, count: 16))
   }
 
   @Test func `an older commit that comes late takes nothing back, and a binding is written with the newest`() throws {

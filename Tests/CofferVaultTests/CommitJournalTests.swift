@@ -50,6 +50,8 @@ import Testing
     FileManager.default.fileExists(atPath: vaultPath + "/" + VaultFormat.journal)
   }
 
+  private static func root(_ vault: Vault) -> RootRecord { vault.index.read { $0.storedRoot } }
+
   private static func state(_ vault: Vault) throws -> ExpectedVault { try ExpectedVault(reading: vault) }
 
   @Test func `a crash loses no commit of the journal, and closing leaves none behind`() throws {
@@ -60,6 +62,7 @@ import Testing
     try fixture.copyAsAfterCrash()
     let crashed = try fixture.openAfterCrash()
     #expect(try Self.state(crashed) == expected)
+    #expect(Self.root(crashed) == Self.root(vault))
     #expect(try crashed.verify(isDeep: true).isClean)
     // What was only read is where it was.
     try crashed.close()
@@ -81,6 +84,42 @@ import Testing
   private static func names(_ vault: Vault) throws -> [String] {
     try (0..<8).flatMap { try vault.list(VaultPath("stored-\($0)")) }.map { String(decoding: $0.name, as: UTF8.self) }
       .sorted()
+  }
+
+  /// The journal has of each root what its commit changed: put together they are the last commit's, whether its buckets stand in
+  /// the root, or in pages, or go from one to the other.
+  @Test(arguments: [0, 3, 8, RootRecord.bucketLimit])
+  func `the changes of the root lead to the last commit's`(_ heldBucketLimit: Int) throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.make(fixture, commits: 0)
+    vault.index.read { $0.heldBucketLimit = heldBucketLimit }
+    var sealedPages = 0
+    var commits: Set<[UInt8]> = []
+    for number in 0..<12 {
+      let before = Self.root(vault)
+      try Self.commit(number, in: vault)
+      let root = Self.root(vault)
+      commits.insert(root.commit)
+      sealedPages += (0..<RootRecord.pageCount).count { root.pageTag($0) != before.pageTag($0) }
+      try fixture.copyAsAfterCrash()
+      let crashed = try fixture.openAfterCrash()
+      #expect(Self.root(crashed) == root)
+      #expect(!crashed.isReadOnly)
+      try crashed.close()
+      try FileManager.default.removeItem(atPath: fixture.folder("crashed"))
+    }
+    #expect(commits.count == 12, "each has a name of its own")
+    #expect((sealedPages > 0) == (heldBucketLimit < RootRecord.bucketLimit))
+    let last = Self.root(vault)
+    #expect(try vault.verify(isDeep: false).isClean)
+    // And as SQLite has it.
+    try fixture.copyAsAfterCrash()
+    try FileManager.default.removeItem(atPath: fixture.folder("crashed/vault/journal"))
+    let stored = try fixture.openAfterCrash()
+    #expect(Self.root(stored) == last)
+    #expect(!stored.isReadOnly)
+    try stored.close()
+    try vault.close()
   }
 
   @Test func `a program's few commits make no journal`() throws {
@@ -410,6 +449,31 @@ import Testing
     }
     let longest = try #require(lengths.max())
     #expect(longest <= CommitJournal.byteCount && longest > CommitJournal.byteCount / 2)
+    let expected = try Self.state(vault)
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    #expect(try Self.state(crashed) == expected)
+    try crashed.close()
+    try vault.close()
+  }
+
+  @Test func `a journal of very small commits goes to SQLite before they are many`() throws {
+    let fixture = try VaultFixture()
+    let vault = try Self.make(fixture, commits: 0)
+    let journal = try #require(vault.index.tables.journal)
+    for pass in 0..<2 {
+      for number in 1...CommitJournal.entryLimit {
+        try vault.makeDirectory(at: VaultPath("\(pass)-\(number)"))
+        try vault.commit()
+        #expect((journal.room == 0) == (number == CommitJournal.entryLimit))
+      }
+      // The next takes all of it along.
+      try vault.makeDirectory(at: VaultPath("\(pass)-last"))
+      try vault.commit()
+      #expect(journal.room > CommitJournal.byteCount - 100)
+    }
+    try vault.makeDirectory(at: VaultPath("last"))
+    try vault.commit()
     let expected = try Self.state(vault)
     try fixture.copyAsAfterCrash()
     let crashed = try fixture.openAfterCrash()

@@ -10,9 +10,7 @@ struct FullDiskTests {
 
   init() throws {
     desk = try Desk()
-    disk = try MountedDisk(at: desk.path("disk"), mebibytes: 8)
-    desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
-    try desk.makeVault()
+    disk = try desk.makeVault(onDiskOf: 8)
     try desk.done("put", "-", "/large", input: noise(1 << 20))
     try desk.done("put", "-", "/small", input: noise(500))
   }

@@ -104,7 +104,7 @@ final class AnchorKeeper: Sendable {
     let (found, wasPlaceKnown) = state.withLock { state -> (Anchor?, Bool) in
       guard let root = state.newest, state.isWaiting, !state.isEnded else { return (nil, state.isPlaceKnown) }
       let anchor = Anchor(
-        branch: root.branch, generation: root.generation, rootDigest: root.digest,
+        branch: root.branch, generation: root.generation, commit: root.commit,
         keybagDigest: state.keybagDigest, nextKeybagDigest: state.nextKeybagDigest, isBound: state.isBound ?? true)
       return (anchor, state.isPlaceKnown)
     }

@@ -7,6 +7,8 @@ internal import CofferSystem
 struct RootRecord: Equatable, Sendable {
   /// Rises with every commit.
   var generation: UInt64
+  /// Drawn for each commit, and names what it left: the journal's entries follow it, and the anchor knows it.
+  private(set) var commit: [UInt8]
   /// Drawn at creation: a vault that went another way has another.
   var branch: [UInt8]
   var nextInode: UInt64
@@ -22,8 +24,8 @@ struct RootRecord: Equatable, Sendable {
 
   /// Buckets that a root holds at most.
   static let bucketLimit = 32
-  private static let heldByteCount = 2 + Bucket.byteCount
   static let branchByteCount = 16
+  static let commitByteCount = 16
   private static let noPage = [UInt8](repeating: 0, count: Sealing.tagByteCount)
   static let pageCount = VaultFormat.bucketCount / VaultFormat.bucketsPerPage
 
@@ -49,52 +51,61 @@ struct RootRecord: Equatable, Sendable {
     self.buckets = buckets
   }
 
+  /// It is another commit's from now on.
+  mutating func drawCommit() { commit = Randomness.bytes(Self.commitByteCount) }
+
+  /// Becomes what a commit left that followed this one.
+  ///
+  /// - Parameter pages: those that it sealed.
+  mutating func apply(_ change: RootChange, pages: [(page: Int, value: [UInt8])]) throws(MalformedBytes) {
+    (generation, commit, branch) = (change.generation, change.commit, change.branch)
+    (nextInode, nextObject) = (change.nextInode, change.nextObject)
+    for (page, value) in pages {
+      guard value.count >= Sealing.overhead else { throw MalformedBytes() }
+      setPageTag(page, to: value.suffix(Sealing.tagByteCount))
+    }
+    let held = pages.isEmpty ? buckets.merging(change.buckets) { $1 } : change.buckets
+    guard held.count <= Self.bucketLimit else { throw MalformedBytes() }
+    hold(held)
+  }
+
   private static func place(of page: Int) -> Range<Int> {
     page * Sealing.tagByteCount..<(page + 1) * Sealing.tagByteCount
   }
 
   func encoded() -> [UInt8] {
-    var writer = ByteWriter(capacity: 64 + pageTags.count + Self.bucketLimit * Self.heldByteCount)
+    var writer = ByteWriter(capacity: 80 + pageTags.count + Self.bucketLimit * Bucket.numberedByteCount)
     writer.write(generation)
+    writer.write(fixed: commit)
     writer.write(fixed: branch)
     writer.write(nextInode)
     writer.write(nextObject)
     writer.write(nextSalt)
     writer.write(fixed: pageTags)
-    writer.write(UInt8(buckets.count))
-    for (number, bucket) in buckets.sorted(by: { $0.key < $1.key }) {
-      writer.write(UInt16(number))
-      bucket.encode(to: &writer)
-    }
+    Bucket.encode(buckets, to: &writer)
     // So that its length neither tells how many there are nor keeps SQLite from writing it where it lies.
-    writer.write(fixed: [UInt8](repeating: 0, count: (Self.bucketLimit - buckets.count) * Self.heldByteCount))
+    writer.write(fixed: [UInt8](repeating: 0, count: (Self.bucketLimit - buckets.count) * Bucket.numberedByteCount))
     return writer.bytes
   }
 
   init(decoding bytes: [UInt8]) throws(MalformedBytes) {
     var reader = ByteReader(bytes)
     generation = try reader.read()
+    commit = try reader.read(fixed: Self.commitByteCount)
     branch = try reader.read(fixed: Self.branchByteCount)
     nextInode = try reader.read()
     nextObject = try reader.read()
     nextSalt = try reader.read()
     pageTags = try reader.read(fixed: Self.pageCount * Sealing.tagByteCount)
-    let count = try reader.read(UInt8.self)
-    guard count <= Self.bucketLimit else { throw MalformedBytes() }
-    var last = -1
-    for _ in 0..<count {
-      let number = Int(try reader.read(UInt16.self))
-      guard number > last, number < VaultFormat.bucketCount else { throw MalformedBytes() }
-      buckets[number] = try Bucket(from: &reader)
-      last = number
-    }
-    let rest = try reader.read(fixed: (Self.bucketLimit - buckets.count) * Self.heldByteCount)
+    buckets = try Bucket.decodeNumbered(from: &reader, limit: Self.bucketLimit)
+    let rest = try reader.read(fixed: (Self.bucketLimit - buckets.count) * Bucket.numberedByteCount)
     guard rest.allSatisfy({ $0 == 0 }) else { throw MalformedBytes() }
     try reader.finish()
   }
 
   init(branch: [UInt8]) {
     generation = 0
+    commit = [UInt8](repeating: 0, count: Self.commitByteCount)
     self.branch = branch
     nextInode = InodeNumber.rootFolder.value + 1
     nextObject = 0
@@ -107,8 +118,8 @@ struct RootRecord: Equatable, Sendable {
 struct Anchor: Equatable {
   var branch: [UInt8]
   var generation: UInt64
-  /// SHA-256 of the sealed root record.
-  var rootDigest: [UInt8]
+  /// ``RootRecord/commit``.
+  var commit: [UInt8]
   /// SHA-256 of `keybag.json`.
   var keybagDigest: [UInt8]
   /// SHA-256 of the keybag that is about to take its place; nil where no change is under way.
@@ -121,7 +132,7 @@ struct Anchor: Equatable {
   /// Whether a vault with this root is as new as what was seen, or newer.
   func accepts(_ root: CommittedRoot) -> Bool {
     guard branch == root.branch else { return false }
-    return root.generation == generation ? root.digest == rootDigest : root.generation > generation
+    return root.generation == generation ? root.commit == commit : root.generation > generation
   }
 
   /// Whether the keybag is the one that was seen, or the one that a change was about to put in its place.
@@ -132,7 +143,7 @@ struct Anchor: Equatable {
     writer.write(UInt8(0))
     writer.write(fixed: branch)
     writer.write(generation)
-    writer.write(fixed: rootDigest)
+    writer.write(fixed: commit)
     writer.write(fixed: keybagDigest)
     writer.write(fixed: nextKeybagDigest ?? Self.noDigest)
     writer.write(UInt8(isBound ? 1 : 0))
@@ -140,12 +151,12 @@ struct Anchor: Equatable {
   }
 
   init(
-    branch: [UInt8], generation: UInt64, rootDigest: [UInt8], keybagDigest: [UInt8], nextKeybagDigest: [UInt8]? = nil,
+    branch: [UInt8], generation: UInt64, commit: [UInt8], keybagDigest: [UInt8], nextKeybagDigest: [UInt8]? = nil,
     isBound: Bool
   ) {
     self.branch = branch
     self.generation = generation
-    self.rootDigest = rootDigest
+    self.commit = commit
     self.keybagDigest = keybagDigest
     self.nextKeybagDigest = nextKeybagDigest
     self.isBound = isBound
@@ -156,7 +167,7 @@ struct Anchor: Equatable {
     guard try reader.read(UInt8.self) == 0 else { throw MalformedBytes() }
     branch = try reader.read(fixed: RootRecord.branchByteCount)
     generation = try reader.read()
-    rootDigest = try reader.read(fixed: Digest.byteCount)
+    commit = try reader.read(fixed: RootRecord.commitByteCount)
     keybagDigest = try reader.read(fixed: Digest.byteCount)
     let next = try reader.read(fixed: Digest.byteCount)
     nextKeybagDigest = next == Self.noDigest ? nil : next

@@ -29,6 +29,32 @@ struct Bucket: Equatable, Sendable {
     return writer.bytes
   }
 
+  /// Some of the vault's, by number: what ``encode(_:to:)`` writes of each.
+  static let numberedByteCount = 2 + byteCount
+
+  /// At most 255 of the vault's buckets, by number.
+  static func encode(_ buckets: [Int: Bucket], to writer: inout ByteWriter) {
+    writer.write(UInt8(buckets.count))
+    for (number, bucket) in buckets.sorted(by: { $0.key < $1.key }) {
+      writer.write(UInt16(number))
+      bucket.encode(to: &writer)
+    }
+  }
+
+  static func decodeNumbered(from reader: inout ByteReader, limit: Int) throws(MalformedBytes) -> [Int: Bucket] {
+    let count = try reader.read(UInt8.self)
+    guard count <= limit else { throw MalformedBytes() }
+    var buckets: [Int: Bucket] = [:]
+    var last = -1
+    for _ in 0..<count {
+      let number = Int(try reader.read(UInt16.self))
+      guard number > last, number < VaultFormat.bucketCount else { throw MalformedBytes() }
+      buckets[number] = try Bucket(from: &reader)
+      last = number
+    }
+    return buckets
+  }
+
   func encode(to writer: inout ByteWriter) {
     for lane in 0..<4 { writer.write(sum[lane]) }
     writer.write(count)

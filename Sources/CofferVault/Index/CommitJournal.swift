@@ -9,10 +9,10 @@ internal import Foundation
 /// SQLite writes whole pages: for a file of 4 KiB that is synced eight, of 8 KiB each. Here it takes its own length, in one
 /// write; and what many such commits have changed goes to SQLite together, once there is no more room here.
 ///
-/// The file is a pass: a salt, the tag of the sealed root that the first entry follows, and behind them entries, each sealed under
-/// a key of that salt (``Sealing``) and bound to the sealed root that it follows. What an earlier pass left is no entry of this one;
-/// neither is one that a crash has torn, nor any that is not of this vault. The entries that count are those which lead on
-/// from the very root that SQLite has: it may have some of them already, for they may go there one by one. Whoever cuts
+/// The file is a pass: a salt, the name of the commit that the first entry follows (``RootRecord/commit``), and behind them
+/// entries, each sealed under a key of that salt (``Sealing``) and bound to the commit that it follows. What an earlier pass left is
+/// no entry of this one; neither is one that a crash has torn, nor any that is not of this vault. The entries that count are those
+/// which lead on from the very commit that SQLite has: it may have some of them already, for they may go there one by one. Whoever cuts
 /// entries off, or changes what the pass begins with, gets an older state, which the anchor tells as it does where SQLite's own log
 /// is cut.
 ///
@@ -20,9 +20,11 @@ internal import Foundation
 final class CommitJournal {
   /// So that what it holds finds room in SQLite with what is kept for removals (``Ballast``), where a disk is suddenly full.
   static let byteCount = 256 << 10
+  /// Commits of a pass at most: they may be of rows that lie far apart, each in pages of its own.
+  static let entryLimit = 40
   private static let saltByteCount = 32
   /// A pass's salt and what its first entry follows.
-  private static let headByteCount = saltByteCount + Sealing.tagByteCount
+  private static let headByteCount = saltByteCount + RootRecord.commitByteCount
   private static let entryOverhead = 4 + Sealing.overhead
 
   private let folder: VaultFolder
@@ -30,7 +32,7 @@ final class CommitJournal {
   private let context: [UInt8]
   private var file: OwnedDescriptor?
   /// Where the next entry goes; nil where the next begins a pass.
-  private var pass: (key: SecretKey, end: Int)?
+  private var pass: (key: SecretKey, end: Int, count: Int)?
   /// Nothing can be added to this pass any more.
   private var isBroken = false
 
@@ -41,30 +43,33 @@ final class CommitJournal {
   }
 
   /// Bytes that the next entry can have.
-  var room: Int { isBroken ? 0 : Self.byteCount - (pass?.end ?? Self.headByteCount) - Self.entryOverhead }
+  var room: Int {
+    if isBroken || pass?.count ?? 0 >= Self.entryLimit { return 0 }
+    return Self.byteCount - (pass?.end ?? Self.headByteCount) - Self.entryOverhead
+  }
 
   // MARK: Reading
 
-  /// The commits that follow the one with `root`, which SQLite has. Those that come next are added behind them.
+  /// The commits that follow `commit`, which SQLite has. Those that come next are added behind them.
   ///
   /// What is no plain file of a journal's length holds no entry: then the anchor tells whether some are missing.
   /// - Throws: `damaged` where there is something else in an entry.
-  func entries(after root: [UInt8]) throws -> [JournalEntry] {
+  func entries(after commit: [UInt8]) throws -> [JournalEntry] {
     guard let bytes = try contents(), bytes.count > Self.headByteCount else { return [] }
     let key = passKey(Array(bytes[..<Self.saltByteCount]))
     var end = Self.headByteCount
     var last = Array(bytes[Self.saltByteCount..<Self.headByteCount])
     var entries: [JournalEntry] = []
-    /// How many of them SQLite has; nil until its root is among those that the pass went through.
-    var storedCount = last == Self.tag(of: root) ? 0 : nil
+    /// How many of them SQLite has; nil until its commit is among those that the pass went through.
+    var storedCount = last == commit ? 0 : nil
     while let (plaintext, next) = entry(in: bytes, at: end, key, after: last) {
       do { entries.append(try JournalEntry(decoding: plaintext)) } catch { throw Self.damaged }
-      last = Self.tag(of: entries[entries.count - 1].root)
+      last = entries[entries.count - 1].root.commit
       end = next
-      if entries[entries.count - 1].root == root { storedCount = entries.count }
+      if last == commit { storedCount = entries.count }
     }
     guard let storedCount, storedCount < entries.count else { return [] }
-    pass = (key, end)
+    pass = (key, end, entries.count)
     return Array(entries[storedCount...])
   }
 
@@ -80,16 +85,16 @@ final class CommitJournal {
     return try file.contents(limit: Self.byteCount)
   }
 
-  /// Nil where no whole entry begins that follows the root with the tag `root`.
+  /// Nil where no whole entry begins that follows `commit`.
   private func entry(
-    in bytes: [UInt8], at start: Int, _ key: SecretKey, after root: [UInt8]
+    in bytes: [UInt8], at start: Int, _ key: SecretKey, after commit: [UInt8]
   ) -> (plaintext: [UInt8], end: Int)? {
     var reader = ByteReader(Array(bytes[start...].prefix(4)))
     guard let count = try? reader.read(UInt32.self), count <= bytes.count - start - 4 else { return nil }
     let end = start + 4 + Int(count)
     let plaintext = bytes.withUnsafeBytes { bytes in
       try? Sealing.open(
-        UnsafeRawBufferPointer(rebasing: bytes[(start + 4)..<end]), key: key, authenticating: context(after: root))
+        UnsafeRawBufferPointer(rebasing: bytes[(start + 4)..<end]), key: key, authenticating: context(after: commit))
     }
     return plaintext.map { ($0, end) }
   }
@@ -99,18 +104,17 @@ final class CommitJournal {
   /// Makes an entry durable behind the others. `false` where that fails: then it is not there, and nothing can be added until
   /// ``restart()``.
   ///
-  /// - Parameter root: of the commit before.
+  /// - Parameter commit: the one before.
   /// - Throws: where nobody can know whether the entry is there.
-  func append(_ entry: [UInt8], after root: [UInt8]) throws -> Bool {
+  func append(_ entry: [UInt8], after commit: [UInt8]) throws -> Bool {
     isBroken = true
     let salt = pass == nil ? Randomness.bytes(Self.saltByteCount) : []
-    let (key, start) = pass ?? (passKey(salt), 0)
-    let root = Self.tag(of: root)
-    let head = pass == nil ? salt + root : []
+    let (key, start, position) = pass ?? (passKey(salt), 0, 0)
+    let head = pass == nil ? salt + commit : []
     let count = UInt32(entry.count + Sealing.overhead)
     guard let file = try? openedFile(),
       let bytes = try? Sealing.seal(
-        entry, key: key, authenticating: context(after: root), after: head + count.bigEndianBytes)
+        entry, key: key, authenticating: context(after: commit), after: head + count.bigEndianBytes)
     else { return false }
     // Without its last bytes it is no entry.
     guard (try? bytes.withUnsafeBytes({ try file.writeAll($0, at: UInt64(start)) })) != nil else { return false }
@@ -118,7 +122,7 @@ final class CommitJournal {
       try withdraw(from: start, file)
       return false
     }
-    pass = (key, start + bytes.count)
+    pass = (key, start + bytes.count, position + 1)
     isBroken = false
     return true
   }
@@ -160,10 +164,7 @@ final class CommitJournal {
 
   private func passKey(_ salt: [UInt8]) -> SecretKey { metadataKey.derived("journal", context: salt) }
 
-  /// The tag at a sealed root's end names one commit of one vault.
-  private static func tag(of root: [UInt8]) -> [UInt8] { Array(root.suffix(Sealing.tagByteCount)) }
+  private func context(after commit: [UInt8]) -> [UInt8] { context + commit }
 
-  private func context(after root: [UInt8]) -> [UInt8] { context + root }
-
-  private static let damaged = VaultError.damaged(what: "the index's journal")
+  static let damaged = VaultError.damaged(what: "the index's journal")
 }

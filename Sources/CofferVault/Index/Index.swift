@@ -304,9 +304,6 @@ final class Index: Sendable {
 struct CommittedRoot: Sendable {
   let branch: [UInt8]
   let generation: UInt64
-  /// The root record as it is stored.
-  let sealed: [UInt8]
-
-  /// SHA-256 of the sealed root record. Made when it is asked for: most commits are followed by another before that.
-  var digest: [UInt8] { Digest.sha256(sealed) }
+  /// ``RootRecord/commit``.
+  let commit: [UInt8]
 }

@@ -60,7 +60,7 @@ final class IndexSession {
   // MARK: Transactions
 
   var committed: CommittedRoot {
-    CommittedRoot(branch: stored.root.branch, generation: stored.root.generation, sealed: stored.sealedRoot)
+    CommittedRoot(branch: stored.root.branch, generation: stored.root.generation, commit: stored.root.commit)
   }
 
   /// With what the last commit left of buckets, which `root` has from the opening.

@@ -28,8 +28,10 @@ final class IndexTables {
   private(set) var journal: CommitJournal?
   /// What the journal has and SQLite has not.
   private var journaled = JournaledRows()
-  /// As it was read or written last.
-  private var lastRoot: [UInt8] = []
+  /// The last one: SQLite's or the journal's.
+  private var lastCommit: [UInt8] = []
+  /// Under whose key SQLite's root was sealed last.
+  private var rootSalt: UInt32 = 0
   private var writeCount = 0
   /// A write has failed, and nobody knows what is stored.
   private var isUnsure = false
@@ -107,7 +109,7 @@ final class IndexTables {
 
   /// Brings to SQLite what is in the journal, but not what was only read. Where the disk is full it stays there; after any other
   /// failure nobody knows what SQLite has, and nothing more is written: entries that are added to the journal then might lead on
-  /// from a root that SQLite does not have any more.
+  /// from a commit that SQLite does not have any more.
   func emptyJournal() throws {
     guard writeCount > 0, !isUnsure else { return }
     try noting { try storeJournaled() }
@@ -126,15 +128,24 @@ final class IndexTables {
 
   // MARK: Reading
 
-  /// The root as it is stored, and opened. Throws `damaged` where it is not what a commit of this vault wrote.
-  func readRoot() throws -> (root: RootRecord, sealed: [UInt8]) {
-    let sealed = try journaled.root ?? storedRoot()
-    lastRoot = sealed
+  /// The last commit's root. Throws `damaged` where SQLite's is not what a commit of this vault wrote.
+  func readRoot() throws -> RootRecord {
+    let root = try journaled.root ?? storedRoot()
+    lastCommit = root.commit
+    return root
+  }
+
+  /// As SQLite has it.
+  private func storedRoot() throws -> RootRecord {
+    guard let sealed = try statements.root.first(body: { Array(try $0[0]) }) else {
+      throw VaultError.damaged(what: "the root record")
+    }
     do {
+      rootSalt = try sealed.withUnsafeBytes { try RecordSealer.saltIndex(of: $0) }
       let plaintext = try Self.rootRow.withUnsafeBytes { row in
         try sealed.withUnsafeBytes { try open($0, kind: .root, row: row) }
       }
-      return (try RootRecord(decoding: plaintext), sealed)
+      return try RootRecord(decoding: plaintext)
     } catch let error as DatabaseError {
       throw error
     } catch {
@@ -278,7 +289,7 @@ final class IndexTables {
     try noting {
       try adjustLog()
       if try !addToJournal(commit) { try store(commit) }
-      lastRoot = commit.sealedRoot
+      lastCommit = commit.root.commit
       writeCount += 1
     }
   }
@@ -287,9 +298,9 @@ final class IndexTables {
     // Where little room is left, what was kept for removals must do for all that a commit writes.
     guard let journal, !logIsShort, writeCount >= commitsBeforeJournal,
       let entry = JournalEntry(commit), entry.byteCount <= journal.room,
-      try journal.append(entry.encoded(), after: lastRoot)
+      try journal.append(entry.encoded(), after: lastCommit)
     else { return false }
-    journaled.take(entry)
+    journaled.take(entry, root: commit.root)
     return true
   }
 
@@ -299,45 +310,53 @@ final class IndexTables {
     defer { underWay = nil }
     // One after the other, each with the room of the log: together they may need more than was kept for removals.
     if logIsShort { try storeJournaled() }
+    let (root, salt) = try commit.sealedRoot()
     if journaled.isEmpty {
       try store { between in
         try statements.store(
-          changes, pages: commit.sealedPages, salt: commit.newSalt, root: commit.sealedRoot, between: between)
+          changes, pages: commit.sealedPages, salt: commit.newSalt, root: root, between: between)
       }
     } else {
       var rows = journaled
-      rows.take(changes, pages: commit.sealedPages, root: commit.sealedRoot)
-      try store { between in try statements.store(rows, salt: commit.newSalt, between: between) }
+      rows.take(changes, pages: commit.sealedPages, root: commit.root)
+      try store { between in try statements.store(rows, salt: commit.newSalt, root: root, between: between) }
     }
+    rootSalt = salt
     noteStored()
   }
 
   private func storeJournaled() throws {
-    guard !journaled.isEmpty else { return }
-    if logIsShort, let entries = try? journal?.entries(after: storedRoot()), entries.last?.root == lastRoot {
+    guard let last = journaled.root else { return }
+    if logIsShort, var root = try? storedRoot(), let entries = try? journal?.entries(after: root.commit),
+      entries.last?.root.commit == lastCommit
+    {
       // Together they may change more pages than there is room for, and each of them is a commit.
       for (position, entry) in entries.enumerated() {
         var rows = JournaledRows()
-        rows.take(entry)
-        try statements.store(rows)
-        journaled = JournaledRows()
-        for entry in entries[(position + 1)...] { journaled.take(entry) }
+        try take(entry, after: &root, into: &rows)
+        try statements.store(rows, root: sealed(root))
+        var left = JournaledRows()
+        var next = root
+        for entry in entries[(position + 1)...] { try take(entry, after: &next, into: &left) }
+        journaled = left
         copyLongLog()
         emptyLog(growingBy: Ballast.byteCount / 2)
       }
     } else {
-      try statements.store(journaled)
+      try statements.store(journaled, root: sealed(last))
     }
     noteStored()
   }
 
-  /// As SQLite has it.
-  private func storedRoot() throws -> [UInt8] {
-    guard let root = try statements.root.first(body: { Array(try $0[0]) }) else {
-      throw VaultError.damaged(what: "the root record")
-    }
-    return root
+  /// - Parameter root: that of the commit before; becomes the entry's.
+  private func take(_ entry: JournalEntry, after root: inout RootRecord, into rows: inout JournaledRows) throws {
+    do { try root.apply(entry.root, pages: entry.pages) } catch { throw CommitJournal.damaged }
+    rows.take(entry, root: root)
   }
+
+  /// A root of the journal's for SQLite, under the key of a salt that SQLite has: the first commit of each opening brings its own,
+  /// and goes there at once.
+  private func sealed(_ root: RootRecord) throws -> [UInt8] { try recordKey(rootSalt).seal(root) }
 
   private func noteStored() {
     copyLongLog()
@@ -349,18 +368,17 @@ final class IndexTables {
 
   /// Stores what is in the journal in another index, which has the rows that SQLite has here.
   func storeJournaled(in db: Database) throws {
-    guard !journaled.isEmpty else { return }
+    guard let root = journaled.root else { return }
     let statements = try IndexStatements(db)
     defer { statements.close() }
-    try statements.store(journaled)
+    try statements.store(journaled, root: sealed(root))
   }
 
   /// Takes what a journal has beyond SQLite's last commit, and adds small commits to it from then on. Called before anything is
   /// read.
   func readJournal(_ journal: CommitJournal) throws {
-    for entry in try journal.entries(after: readRoot().sealed) {
-      journaled.take(entry)
-    }
+    var root = try readRoot()
+    for entry in try journal.entries(after: root.commit) { try take(entry, after: &root, into: &journaled) }
     self.journal = journal
   }
 

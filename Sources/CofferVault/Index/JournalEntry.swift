@@ -1,19 +1,19 @@
 internal import CofferSystem
 
-/// What a commit writes, as the journal holds it: every value sealed as in its row.
+/// What a commit writes, as the journal holds it: every value sealed as in its row, and of the root what it changes.
 struct JournalEntry: Sendable {
   /// Rows that a commit in the journal changes at most. Larger ones write whole pages either way.
   static let changeLimit = 64
 
   let changes: [RowChange]
   let pages: [(page: Int, value: [UInt8])]
-  let root: [UInt8]
+  let root: RootChange
 
   /// Bytes of ``encoded()``.
   var byteCount: Int {
     changes.reduce(0) { $0 + $1.value.count + 2 + RowKey.byteCount + 4 }
       + pages.reduce(0) { $0 + $1.value.count + 2 + 4 }
-      + root.count + 4 + 2
+      + RootChange.byteCount(bucketCount: root.buckets.count) + 2
   }
 
   func encoded() -> [UInt8] {
@@ -31,7 +31,7 @@ struct JournalEntry: Sendable {
       writer.write(UInt16(page))
       writer.write(counted: value)
     }
-    writer.write(counted: root)
+    root.encode(to: &writer)
     return writer.bytes
   }
 }
@@ -44,7 +44,7 @@ extension JournalEntry {
     guard commit.changes.count <= Self.changeLimit, commit.newSalt == nil else { return nil }
     changes = commit.changes.map(\.row)
     pages = commit.sealedPages
-    root = commit.sealedRoot
+    root = commit.rootChange
   }
 
   init(decoding bytes: [UInt8]) throws(MalformedBytes) {
@@ -70,7 +70,7 @@ extension JournalEntry {
       pages.append((page, try reader.read(countedUpTo: CommitJournal.byteCount)))
     }
     self.pages = pages
-    root = try reader.read(countedUpTo: CommitJournal.byteCount)
+    root = try RootChange(from: &reader)
     try reader.finish()
   }
 }

@@ -5,12 +5,12 @@ struct JournaledRows: Sendable {
   private var records: [RowKey: RowChange] = [:]
   private(set) var pages: [Int: [UInt8]] = [:]
   /// The newest; nil where there is nothing.
-  private(set) var root: [UInt8]?
+  private(set) var root: RootRecord?
 
   var isEmpty: Bool { root == nil }
 
   mutating func take(
-    _ changes: some Sequence<RowChange>, pages: [(page: Int, value: [UInt8])], root: [UInt8]
+    _ changes: some Sequence<RowChange>, pages: [(page: Int, value: [UInt8])], root: RootRecord
   ) {
     for change in changes {
       if change.table == .entry { Self.take(change, &entries) } else { Self.take(change, &records) }
@@ -19,7 +19,10 @@ struct JournaledRows: Sendable {
     self.root = root
   }
 
-  mutating func take(_ entry: JournalEntry) { take(entry.changes, pages: entry.pages, root: entry.root) }
+  /// - Parameter root: as the entry's commit left it.
+  mutating func take(_ entry: JournalEntry, root: RootRecord) {
+    take(entry.changes, pages: entry.pages, root: root)
+  }
 
   private static func take(_ change: RowChange, _ rows: inout [RowKey: RowChange]) {
     let isStored = rows[change.id.key]?.isStored ?? change.isStored

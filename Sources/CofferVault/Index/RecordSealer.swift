@@ -61,6 +61,10 @@ struct RecordKey: Sendable {
     try Sealing.seal(plaintext, key: key, authenticating: context(kind, row), after: salt.bigEndianBytes)
   }
 
+  func seal(_ root: RootRecord) throws -> [UInt8] {
+    try IndexTables.rootRow.withUnsafeBytes { try seal(root.encoded(), kind: .root, row: $0) }
+  }
+
   func open(_ value: UnsafeRawBufferPointer, kind: RecordKind, row: UnsafeRawBufferPointer) throws -> [UInt8] {
     try Sealing.open(UnsafeRawBufferPointer(rebasing: value.dropFirst(4)), key: key, authenticating: context(kind, row))
   }

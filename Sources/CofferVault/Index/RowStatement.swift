@@ -245,10 +245,12 @@ struct IndexStatements {
   }
 
   /// Stores what a journal has, in one transaction.
+  ///
+  /// - Parameter root: that of `rows`, sealed.
   func store(
-    _ rows: JournaledRows, salt: (index: UInt32, value: [UInt8])? = nil, between: () throws -> Void = {}
+    _ rows: JournaledRows, salt: (index: UInt32, value: [UInt8])? = nil, root: [UInt8],
+    between: () throws -> Void = {}
   ) throws {
-    guard let root = rows.root else { return }
     try store(rows.sorted, pages: rows.sortedPages, salt: salt, root: root, between: between)
   }
 

@@ -8,7 +8,9 @@ struct SealedCommit: Sendable {
   let pages: [Int: [Bucket]]
   let sealedPages: [(page: Int, value: [UInt8])]
   let root: RootRecord
-  let sealedRoot: [UInt8]
+  /// What it changes of the root.
+  let rootChange: RootChange
+  private let key: RecordKey
   /// The salt of this opening, where it is not stored yet.
   let newSalt: (index: UInt32, value: [UInt8])?
 
@@ -30,6 +32,7 @@ struct SealedCommit: Sendable {
       if held[number] != nil { held[number] = bucket } else { pages[page]?[place] = bucket }
     }
     root.hold(held)
+    root.drawCommit()
     sealedPages = try pages.sorted { $0.key < $1.key }.map { page, buckets in
       let value = try UInt32(page).bigEndianBytes.withUnsafeBytes {
         try key.seal(Bucket.encode(buckets), kind: .bucket, row: $0)
@@ -37,11 +40,15 @@ struct SealedCommit: Sendable {
       root.setPageTag(page, to: value.suffix(Sealing.tagByteCount))
       return (page, value)
     }
-    sealedRoot = try IndexTables.rootRow.withUnsafeBytes { try key.seal(root.encoded(), kind: .root, row: $0) }
+    rootChange = RootChange(root, buckets: pages.isEmpty ? buckets : held)
+    self.key = key
     self.pages = pages
     self.root = root
     newSalt = preparation.newSalt.map { (key.salt, $0) }
   }
+
+  /// The root as SQLite has it. Not for the journal, which needs only what changed.
+  func sealedRoot() throws -> (value: [UInt8], salt: UInt32) { (try key.seal(root), key.salt) }
 }
 
 /// A row as a commit writes it, and what it changes in its bucket.

@@ -15,8 +15,6 @@ final class StoredRows {
 
   /// As it was last committed.
   private(set) var root: RootRecord
-  /// As it is stored.
-  private(set) var sealedRoot: [UInt8] = []
 
   /// Bucket pages that were read, each checked against the root. The root's own buckets hold in place of theirs.
   private var pages: [Int: [Bucket]] = [:]
@@ -44,7 +42,7 @@ final class StoredRows {
   /// Opens the root. Throws `damaged` where it is not what a commit of this vault wrote.
   init(_ tables: IndexTables) throws {
     self.tables = tables
-    (root, sealedRoot) = try tables.readRoot()
+    root = try tables.readRoot()
   }
 
   /// See ``VerifiedRows/remembersMore``.
@@ -282,7 +280,6 @@ final class StoredRows {
     key = stored.key
     root = commit.root
     pages.merge(commit.pages) { $1 }
-    sealedRoot = commit.sealedRoot
     for change in commit.changes { verified.set(change.tag, change.row.table, change.row.id.key) }
   }
 

@@ -221,7 +221,7 @@ private struct VaultRecovery {
     var anchor =
       (isNewDevice ? nil : self.anchor)
       ?? Anchor(
-        branch: root.branch, generation: root.generation, rootDigest: root.digest, keybagDigest: present, isBound: false
+        branch: root.branch, generation: root.generation, commit: root.commit, keybagDigest: present, isBound: false
       )
     anchor.keybagDigest = present
     anchor.nextKeybagDigest = next

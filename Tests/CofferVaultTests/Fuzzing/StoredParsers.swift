@@ -42,10 +42,12 @@ struct StoredParser {
         id: RowID(kind: row.0, key: RowKey(high: UInt64(number) << 40, low: 7)), isStored: row.1 == 0,
         value: [UInt8](repeating: 1, count: row.1))
     }
+    let root = RootRecord(branch: [UInt8](repeating: 3, count: RootRecord.branchByteCount))
+    let buckets = [5: Bucket(sum: .init(repeating: 4), count: 2), VaultFormat.bucketCount - 1: Bucket()]
     return [0, 1, 3].map { count in
       JournalEntry(
         changes: Array(rows[..<count]), pages: count == 3 ? [(255, [UInt8](repeating: 2, count: 60))] : [],
-        root: [UInt8](repeating: 3, count: 50)
+        root: RootChange(root, buckets: count == 0 ? [:] : buckets)
       ).encoded()
     }
   }

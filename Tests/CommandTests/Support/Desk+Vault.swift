@@ -3,6 +3,7 @@ import CofferCrypto
 import CofferFiles
 import CofferKeys
 import CofferSystem
+import CofferTestSupport
 import CofferVault
 import Foundation
 import GRDB
@@ -26,6 +27,14 @@ extension Desk {
       keys: keys, sniffer: ContentTypeHelper())
     defer { try? container.close() }
     return container.id.description
+  }
+
+  /// Makes the vault on a disk of its own, which can be filled: the folder `disk`, for as long as what is returned is kept.
+  func makeVault(onDiskOf mebibytes: Int) throws -> MountedDisk {
+    let disk = try MountedDisk(at: path("disk"), mebibytes: mebibytes)
+    environment["COFFER_VAULT"] = path("disk/vault")
+    try makeVault()
+    return disk
   }
 
   private static var passcodeBytes: SecretBytes {

@@ -14,10 +14,8 @@ final class FullDiskAppendTests {
 
   init() throws {
     desk = try Desk()
-    disk = try MountedDisk(at: desk.path("disk"), mebibytes: 64)
-    desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
+    disk = try desk.makeVault(onDiskOf: 64)
     try FileManager.default.createDirectory(atPath: desk.path("mnt"), withIntermediateDirectories: false)
-    try desk.makeVault()
     try desk.done("mount", "mnt")
   }
 

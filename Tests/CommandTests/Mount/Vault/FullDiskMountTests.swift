@@ -14,10 +14,8 @@ final class FullDiskMountTests {
 
   init() throws {
     desk = try Desk()
-    disk = try MountedDisk(at: desk.path("disk"), mebibytes: 16)
-    desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
+    disk = try desk.makeVault(onDiskOf: 16)
     try FileManager.default.createDirectory(atPath: desk.path("mnt"), withIntermediateDirectories: false)
-    try desk.makeVault()
     try desk.done("put", "-", "/large", input: noise(2 << 20))
     try desk.done("mount", "mnt")
   }
