@@ -18,6 +18,21 @@ import Testing
       branch: [UInt8](repeating: 1, count: 16), generation: generation, commit: [UInt8](repeating: 2, count: 16))
   }
 
+  @Test func `a vault is as new as its anchor where its generation is higher, or it is that very commit`() {
+    let anchor = Anchor(
+      branch: [UInt8](repeating: 1, count: 16), generation: 5, commit: [UInt8](repeating: 2, count: 16),
+      keybagDigest: [UInt8](repeating: 3, count: 32), isBound: false)
+    func accepts(_ generation: UInt64, commit: UInt8 = 2, branch: UInt8 = 1) -> Bool {
+      anchor.accepts(
+        CommittedRoot(
+          branch: [UInt8](repeating: branch, count: 16), generation: generation,
+          commit: [UInt8](repeating: commit, count: 16)))
+    }
+    #expect(accepts(5) && accepts(6) && accepts(6, commit: 9))
+    #expect(!accepts(4) && !accepts(5, commit: 9) && !accepts(4, commit: 9))
+    for generation in 4...6 as ClosedRange<UInt64> { #expect(!accepts(generation, branch: 9)) }
+  }
+
   @Test func `an older commit that comes late takes nothing back, and a binding is written with the newest`() throws {
     let folder = try TemporaryFolder()
     let store = FileKeyStore(path: folder("keys"))

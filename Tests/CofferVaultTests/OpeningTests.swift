@@ -168,6 +168,25 @@ import Testing
     try again.close()
   }
 
+  @Test func `a copy that went another way for as many commits can be read and not changed`() throws {
+    let fixture = try VaultFixture()
+    let made = try fixture.create()
+    try made.close()
+    // With its own key store, as another device would have it.
+    try fixture.copyAsAfterCrash()
+    let vaults = [try fixture.open(), try fixture.openAfterCrash()]
+    for (number, vault) in vaults.enumerated() {
+      try vault.makeDirectory(at: VaultPath("\(number)"))
+      try vault.close()
+    }
+    try FileManager.default.removeItem(atPath: fixture.vaultPath)
+    try FileManager.default.moveItem(atPath: fixture.folder("crashed/vault"), toPath: fixture.vaultPath)
+    let other = try fixture.open()
+    #expect(other.isReadOnly)
+    #expect(try other.list(.root).map(\.name) == [Array("1".utf8)])
+    try other.close()
+  }
+
   @Test func `an older copy of the vault can be read and not changed`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()

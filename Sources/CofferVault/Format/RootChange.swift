@@ -1,6 +1,7 @@
 internal import CofferSystem
 
-/// What a commit changes of the root, but for the tags of the pages that it seals, at whose ends they are.
+/// What a commit of the journal changes of the root: all that ``RootRecord`` has, but for the tags of the pages that it seals, at
+/// whose ends they are, and the next salt, which such a commit never changes.
 struct RootChange: Equatable, Sendable {
   let generation: UInt64
   let commit: [UInt8]

@@ -2,7 +2,7 @@ internal import CofferCrypto
 internal import CofferFiles
 internal import CofferSystem
 
-/// The sealed root: what every commit writes last. Through the buckets that it holds, and the tags of the pages that hold the
+/// The sealed root: what a commit writes last, or the journal has a ``RootChange`` of. Through the buckets that it holds, and the tags of the pages that hold the
 /// others, it authenticates every row.
 struct RootRecord: Equatable, Sendable {
   /// Rises with every commit.

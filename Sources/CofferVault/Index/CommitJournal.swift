@@ -18,10 +18,11 @@ internal import Foundation
 ///
 /// Used only by who has the connection (``IndexTables/using(_:)``).
 final class CommitJournal {
-  /// So that what it holds finds room in SQLite with what is kept for removals (``Ballast``), where a disk is suddenly full.
+  /// So that what it holds finds room in SQLite with what is kept for removals (``Ballast``), where a disk is suddenly full: all
+  /// together, or one entry after the other.
   static let byteCount = 256 << 10
-  /// Commits of a pass at most: they may be of rows that lie far apart, each in pages of its own.
-  static let entryLimit = 40
+  /// Commits of a pass at most: the rows of small ones may lie far apart, and change eight pages each.
+  static let entryLimit = 32
   private static let saltByteCount = 32
   /// A pass's salt and what its first entry follows.
   private static let headByteCount = saltByteCount + RootRecord.commitByteCount
@@ -52,7 +53,7 @@ final class CommitJournal {
 
   /// The commits that follow `commit`, which SQLite has. Those that come next are added behind them.
   ///
-  /// What is no plain file of a journal's length holds no entry: then the anchor tells whether some are missing.
+  /// What is no plain file holds no entry: then the anchor tells whether some are missing.
   /// - Throws: `damaged` where there is something else in an entry.
   func entries(after commit: [UInt8]) throws -> [JournalEntry] {
     guard let bytes = try contents(), bytes.count > Self.headByteCount else { return [] }
@@ -73,7 +74,8 @@ final class CommitJournal {
     return Array(entries[storedCount...])
   }
 
-  /// What lies in the journal's place, where it is a plain file that can be one.
+  /// What lies in the journal's place, where it is a plain file. Whatever somebody has put behind a journal's length is left out, and
+  /// must not keep entries from being found that are written into this file.
   private func contents() throws -> [UInt8]? {
     guard let status = try folder.files.status(of: VaultFormat.journal, in: folder.descriptor), status.kind == .file
     else { return nil }
@@ -81,8 +83,12 @@ final class CommitJournal {
       VaultFormat.journal, [.readOnly, .noFollow, .nonBlocking], in: folder.descriptor)
     // Of what was opened: something else may have taken the name.
     let opened = try file.status()
-    guard opened.kind == .file, opened.byteCount <= UInt64(Self.byteCount) else { return nil }
-    return try file.contents(limit: Self.byteCount)
+    guard opened.kind == .file else { return nil }
+    var bytes = [UInt8](repeating: 0, count: Int(min(opened.byteCount, UInt64(Self.byteCount))))
+    let count = try bytes.withUnsafeMutableBytes { bytes in
+      Result { () throws(SystemError) in try file.readFully(at: 0, into: bytes) }
+    }.get()
+    return Array(bytes[..<count])
   }
 
   /// Nil where no whole entry begins that follows `commit`.

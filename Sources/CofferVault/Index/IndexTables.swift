@@ -141,11 +141,12 @@ final class IndexTables {
       throw VaultError.damaged(what: "the root record")
     }
     do {
-      rootSalt = try sealed.withUnsafeBytes { try RecordSealer.saltIndex(of: $0) }
       let plaintext = try Self.rootRow.withUnsafeBytes { row in
         try sealed.withUnsafeBytes { try open($0, kind: .root, row: row) }
       }
-      return try RootRecord(decoding: plaintext)
+      let root = try RootRecord(decoding: plaintext)
+      rootSalt = try sealed.withUnsafeBytes { try RecordSealer.saltIndex(of: $0) }
+      return root
     } catch let error as DatabaseError {
       throw error
     } catch {

@@ -32,7 +32,15 @@ struct StoredParser {
     parsers.append(
       StoredParser(name: "padding", seeds: [Padding.pad([1, 2, 3])]) { Padding.pad(try Padding.unpad($0)) })
     parsers.append(
-      StoredParser(name: "journal entry", seeds: journalEntries) { try JournalEntry(decoding: $0).encoded() })
+      StoredParser(name: "journal entry", seeds: journalEntries) {
+        let entry = try JournalEntry(decoding: $0)
+        for count in [0, RootRecord.bucketLimit] {
+          var root = RootRecord(branch: [UInt8](repeating: 4, count: RootRecord.branchByteCount))
+          root.hold(Dictionary(uniqueKeysWithValues: (0..<count).map { ($0, Bucket()) }))
+          try? root.apply(entry.root, pages: entry.pages)
+        }
+        return entry.encoded()
+      })
     return parsers
   }
 
