@@ -12,32 +12,6 @@ import Testing
 
 /// Small commits that are durable before SQLite has them.
 @Suite struct CommitJournalTests {
-  /// A vault with folders that are stored, and small commits on top that are in the journal alone.
-  private static func make(
-    _ fixture: VaultFixture, files: FileSystem = FileSystem(), commits: Int = 6
-  ) throws -> Vault {
-    let vault = try fixture.create(files: files)
-    vault.index.tables.commitsBeforeJournal = 1
-    for number in 0..<8 { try vault.makeDirectory(at: VaultPath("stored-\(number)")) }
-    try vault.commit()
-    for number in 0..<commits { try Self.commit(number, in: vault) }
-    return vault
-  }
-
-  /// Adds a file, changes another, and removes a third.
-  private static func commit(_ number: Int, in vault: Vault) throws {
-    let file = try vault.createFile(at: VaultPath("stored-\(number % 8)/file-\(number)"))
-    try file.write([UInt8](repeating: UInt8(number), count: 1000 + number), at: 0)
-    try file.close()
-    if number > 0 {
-      let other = try vault.open(VaultPath("stored-\((number - 1) % 8)/file-\(number - 1)"), .writing)
-      try other.write([0xcc], at: UInt64(number))
-      try other.close()
-    }
-    if number > 1 { try vault.remove(VaultPath("stored-\((number - 2) % 8)/file-\(number - 2)")) }
-    try vault.commit()
-  }
-
   private static func journal(_ vaultPath: String) throws -> [UInt8] {
     try Array(Data(contentsOf: URL(filePath: vaultPath + "/" + VaultFormat.journal)))
   }
@@ -50,13 +24,11 @@ import Testing
     FileManager.default.fileExists(atPath: vaultPath + "/" + VaultFormat.journal)
   }
 
-  private static func root(_ vault: Vault) -> RootRecord { vault.index.read { $0.storedRoot } }
-
   private static func state(_ vault: Vault) throws -> ExpectedVault { try ExpectedVault(reading: vault) }
 
   @Test func `a crash loses no commit of the journal, and closing leaves none behind`() throws {
     let fixture = try VaultFixture()
-    let vault = try Self.make(fixture)
+    let vault = try fixture.createJournaled()
     let expected = try Self.state(vault)
     // Of three files each, one new: less than a root has.
     let count = try Self.journal(fixture.vaultPath).count
@@ -64,13 +36,13 @@ import Testing
     try fixture.copyAsAfterCrash()
     let crashed = try fixture.openAfterCrash()
     #expect(try Self.state(crashed) == expected)
-    #expect(Self.root(crashed) == Self.root(vault))
+    #expect(crashed.committedRoot == vault.committedRoot)
     #expect(try crashed.verify(isDeep: true).isClean)
     // Before it has a salt of its own.
     try crashed.backup(to: fixture.folder("backup"))
     let copy = try Vault.open(
       at: fixture.folder("backup"), keyStore: fixture.keyStore, passcode: { VaultFixture.passcode() })
-    #expect(Self.root(copy) == Self.root(vault))
+    #expect(copy.committedRoot == vault.committedRoot)
     #expect(try copy.verify(isDeep: true).isClean)
     try copy.close()
     // What was only read is where it was.
@@ -79,8 +51,8 @@ import Testing
 
     let again = try fixture.openAfterCrash()
     again.index.tables.commitsBeforeJournal = 1
-    for number in 6..<12 { try Self.commit(number, in: again) }
-    for number in 6..<12 { try Self.commit(number, in: vault) }
+    for number in 6..<12 { try again.commitSmall(number) }
+    for number in 6..<12 { try vault.commitSmall(number) }
     #expect(try Self.names(again) == Self.names(vault))
     for vault in [again, vault] { try vault.close() }
     #expect(!Self.hasJournal(fixture.vaultPath) && !Self.hasJournal(fixture.folder("crashed/vault")))
@@ -100,32 +72,27 @@ import Testing
   @Test(arguments: [0, 3, 8, RootRecord.bucketLimit])
   func `the changes of the root lead to the last commit's`(_ heldBucketLimit: Int) throws {
     let fixture = try VaultFixture()
-    let vault = try Self.make(fixture, commits: 0)
+    let vault = try fixture.createJournaled(commits: 0)
     vault.index.read { $0.heldBucketLimit = heldBucketLimit }
     var sealedPages = 0
     var commits: Set<[UInt8]> = []
     for number in 0..<12 {
-      let before = Self.root(vault)
-      try Self.commit(number, in: vault)
-      let root = Self.root(vault)
+      let before = vault.committedRoot
+      try vault.commitSmall(number)
+      let root = vault.committedRoot
       commits.insert(root.commit)
       sealedPages += (0..<RootRecord.pageCount).count { root.pageTag($0) != before.pageTag($0) }
-      try fixture.copyAsAfterCrash()
-      let crashed = try fixture.openAfterCrash()
-      #expect(Self.root(crashed) == root)
-      #expect(!crashed.isReadOnly)
-      try crashed.close()
-      try FileManager.default.removeItem(atPath: fixture.folder("crashed"))
+      try fixture.expectSameAfterCrash(vault)
     }
     #expect(commits.count == 12, "each has a name of its own")
     #expect((sealedPages > 0) == (heldBucketLimit < RootRecord.bucketLimit))
-    let last = Self.root(vault)
+    let last = vault.committedRoot
     #expect(try vault.verify(isDeep: false).isClean)
     // And as SQLite has it.
     try fixture.copyAsAfterCrash()
     try FileManager.default.removeItem(atPath: fixture.folder("crashed/vault/journal"))
     let stored = try fixture.openAfterCrash()
-    #expect(Self.root(stored) == last)
+    #expect(stored.committedRoot == last)
     #expect(!stored.isReadOnly)
     try stored.close()
     try vault.close()
@@ -189,8 +156,8 @@ import Testing
       case 1:
         // As after a crash, with what was there: the copy takes the vault's place.
         try fixture.copyAsAfterCrash()
-        let root = Self.root(vault)
-        defer { #expect(Self.root(vault) == root, "step \(step)") }
+        let root = vault.committedRoot
+        defer { #expect(vault.committedRoot == root, "step \(step)") }
         try vault.close()
         for name in ["vault", "keys"] {
           try FileManager.default.removeItem(atPath: fixture.folder(name))
@@ -226,7 +193,7 @@ import Testing
     var states = [try Self.state(vault)]
     var ends = [0]
     for number in 0..<5 {
-      try Self.commit(number, in: vault)
+      try vault.commitSmall(number)
       states.append(try Self.state(vault))
       ends.append(try Self.journal(fixture.vaultPath).count)
     }
@@ -303,11 +270,11 @@ import Testing
   /// that was told to have failed may have been stored.
   @Test func `a journal of which SQLite has a part leads on from there`() throws {
     let fixture = try VaultFixture()
-    let vault = try Self.make(fixture, commits: 0)
+    let vault = try fixture.createJournaled(commits: 0)
     // A backup has an index of that very state.
     try vault.backup(to: fixture.folder("backup-0"))
     for number in 0..<6 {
-      try Self.commit(number, in: vault)
+      try vault.commitSmall(number)
       try vault.backup(to: fixture.folder("backup-\(number + 1)"))
     }
     let expected = try Self.state(vault)
@@ -332,7 +299,7 @@ import Testing
     try Self.store(journal, path)
     let opened = try fixture.openAfterCrash()
     opened.index.tables.commitsBeforeJournal = 0
-    try Self.commit(6, in: opened)
+    try opened.commitSmall(6)
     #expect(try opened.verify(isDeep: true).isClean)
     try opened.close()
   }
@@ -340,7 +307,7 @@ import Testing
   @Test func `after a failure to bring the journal to SQLite nothing more is written, and nothing is lost`() throws {
     let fixture = try VaultFixture()
     let recorder = try StorageRecorder(recording: URL(filePath: fixture.folder("")).resolvingSymlinksInPath().path)
-    let vault = try Self.make(fixture)
+    let vault = try fixture.createJournaled()
     let expected = try Self.state(vault)
     recorder.failsSyncs.store(true, ordering: .relaxed)
     #expect(throws: (any Error).self) { try vault.verify(isDeep: false) }
@@ -361,11 +328,11 @@ import Testing
 
   @Test func `an earlier journal, or another vault's, means nothing`() throws {
     let fixture = try VaultFixture()
-    let vault = try Self.make(fixture)
+    let vault = try fixture.createJournaled()
     let earlier = try Self.journal(fixture.vaultPath)
     try vault.close()
     let other = try VaultFixture()
-    let another = try Self.make(other)
+    let another = try other.createJournaled()
     let foreign = try Self.journal(other.vaultPath)
     for journal in [earlier, foreign] {
       try Self.store(journal, fixture.vaultPath)
@@ -374,7 +341,7 @@ import Testing
       #expect(try Self.names(opened) == ["file-4", "file-5"])
       // The next pass takes its place.
       opened.index.tables.commitsBeforeJournal = 1
-      for number in 6..<9 { try Self.commit(number, in: opened) }
+      for number in 6..<9 { try opened.commitSmall(number) }
       for number in 7..<9 { try opened.remove(VaultPath("stored-\(number % 8)/file-\(number)")) }
       for number in 4..<6 {
         let file = try opened.createFile(at: VaultPath("stored-\(number)/file-\(number)"), exclusive: true)
@@ -413,30 +380,25 @@ import Testing
   {
     let fixture = try VaultFixture()
     let faults = Failing()
-    let vault = try Self.make(fixture, files: FileSystem(faults: faults), commits: call == .open ? 0 : 3)
+    let vault = try fixture.createJournaled(files: FileSystem(faults: faults), commits: call == .open ? 0 : 3)
     let commits = call == .open ? 0..<3 : 3..<6
     for number in commits {
       faults.set([call], code: code, count: 1)
-      try Self.commit(number, in: vault)
+      try vault.commitSmall(number)
       // It stays open once it was opened.
       #expect(faults.left == 0 || (call == .open && number > 0))
       faults.set([])
       try vault.makeDirectory(at: VaultPath("after-\(number)"))
       try vault.commit()
     }
-    let expected = try Self.state(vault)
-    try fixture.copyAsAfterCrash()
-    let crashed = try fixture.openAfterCrash()
-    #expect(try Self.state(crashed) == expected)
-    #expect(try crashed.verify(isDeep: true).isClean)
-    try crashed.close()
+    try fixture.expectSameAfterCrash(vault)
     try vault.close()
   }
 
   @Test func `where nobody knows whether an entry is there, nothing more is written`() throws {
     let fixture = try VaultFixture()
     let faults = Failing()
-    let vault = try Self.make(fixture, files: FileSystem(faults: faults))
+    let vault = try fixture.createJournaled(files: FileSystem(faults: faults))
     let before = try Self.state(vault)
     try vault.makeDirectory(at: VaultPath("more"))
     let after = try Self.state(vault)
@@ -452,94 +414,9 @@ import Testing
     try opened.close()
   }
 
-  @Test func `a full journal goes to SQLite, and its place is used again`() throws {
-    let fixture = try VaultFixture()
-    let vault = try Self.make(fixture, commits: 0)
-    let journal = try #require(vault.index.tables.journal)
-    var longest = 0
-    var passes: [Int] = []
-    var count = 0
-    for number in 0..<100 {
-      let room = journal.room
-      for part in 0..<3 {
-        let file = try vault.createFile(at: VaultPath("stored-\(number % 8)/\(number)-\(part)"))
-        try file.write([UInt8](repeating: UInt8(number), count: 4000), at: 0)
-        try file.close()
-      }
-      try vault.commit()
-      longest = max(longest, try Self.journal(fixture.vaultPath).count)
-      if journal.room < room {
-        count += 1
-      } else {
-        passes.append(count)
-        count = 0
-        // The last moment before the next takes the place of the longest.
-        try fixture.copyAsAfterCrash()
-        let crashed = try fixture.openAfterCrash()
-        #expect(Self.root(crashed) == Self.root(vault))
-        try crashed.close()
-        try FileManager.default.removeItem(atPath: fixture.folder("crashed"))
-      }
-    }
-    #expect(longest <= CommitJournal.byteCount && longest > CommitJournal.byteCount * 9 / 10)
-    // By its length, and not by their number.
-    #expect(passes.count > 3 && passes.allSatisfy { $0 < CommitJournal.entryLimit - 1 }, "\(passes)")
-    let expected = try Self.state(vault)
-    try fixture.copyAsAfterCrash()
-    let crashed = try fixture.openAfterCrash()
-    #expect(try Self.state(crashed) == expected)
-    try crashed.close()
-    try vault.close()
-  }
-
-  /// Somebody has put a file in its place that no journal could be. What is synced then is there after a crash all the same.
-  @Test func `a file that is too long in the journal's place loses no commit that comes`() throws {
-    let fixture = try VaultFixture()
-    let made = try fixture.create()
-    try made.close()
-    try Self.store([UInt8](repeating: 0xff, count: 2 * CommitJournal.byteCount), fixture.vaultPath)
-    let vault = try fixture.open()
-    vault.index.tables.commitsBeforeJournal = 1
-    for number in 0..<3 {
-      try vault.makeDirectory(at: VaultPath("\(number)"))
-      try vault.commit()
-    }
-    let expected = try Self.state(vault)
-    try fixture.copyAsAfterCrash()
-    let crashed = try fixture.openAfterCrash()
-    #expect(try Self.state(crashed) == expected)
-    try crashed.close()
-    try vault.close()
-  }
-
-  @Test func `a journal of very small commits goes to SQLite before they are many`() throws {
-    let fixture = try VaultFixture()
-    let vault = try Self.make(fixture, commits: 0)
-    let journal = try #require(vault.index.tables.journal)
-    for pass in 0..<2 {
-      for number in 1...CommitJournal.entryLimit {
-        try vault.makeDirectory(at: VaultPath("\(pass)-\(number)"))
-        try vault.commit()
-        #expect((journal.room == 0) == (number == CommitJournal.entryLimit))
-      }
-      // The next takes all of it along.
-      try vault.makeDirectory(at: VaultPath("\(pass)-last"))
-      try vault.commit()
-      #expect(journal.room > CommitJournal.byteCount - 100)
-    }
-    try vault.makeDirectory(at: VaultPath("last"))
-    try vault.commit()
-    let expected = try Self.state(vault)
-    try fixture.copyAsAfterCrash()
-    let crashed = try fixture.openAfterCrash()
-    #expect(try Self.state(crashed) == expected)
-    try crashed.close()
-    try vault.close()
-  }
-
   @Test func `a backup has what is in the journal, and changes nothing there`() throws {
     let fixture = try VaultFixture()
-    let vault = try Self.make(fixture)
+    let vault = try fixture.createJournaled()
     let before = try Self.journal(fixture.vaultPath)
     try vault.backup(to: fixture.folder("backup"))
     #expect(try Self.journal(fixture.vaultPath) == before)
