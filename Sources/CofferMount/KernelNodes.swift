@@ -19,6 +19,9 @@ final class KernelNodes: Sendable {
   /// Files that were opened since the kernel has known them, other than past its pages.
   var opened: Set<InodeNumber> { state.withLock { $0.opened } }
 
+  /// All of them, but its root.
+  var known: [InodeNumber] { state.withLock { Array($0.tellings.keys) } }
+
   /// The kernel is about to be told of files, of each as often as it is named. Comes before the answer, for what it gives back
   /// may be here before whoever answered goes on.
   func willTell(_ numbers: some Sequence<InodeNumber>) {

@@ -168,7 +168,7 @@ public final class MountServer: Sendable {
 
   private func finish() {
     // A mount that was torn from its server stays in the tree, with what the kernel has, for who uses it.
-    dropContent()
+    dropAll()
     observations.withLock { $0 = [] }
     removed.forgetAll()
     closing.end()
@@ -231,8 +231,8 @@ public final class MountServer: Sendable {
   private func cutOff() {
     dropContent()
     view.end()
-    // What was read anew in between.
-    dropContent()
+    // Also what was read anew in between.
+    dropAll()
     commitAll()
   }
 
@@ -326,8 +326,14 @@ public final class MountServer: Sendable {
   func mayKeepEntries(of folder: InodeNumber) -> Bool { changedFolders.withLock { $0.remove(folder) } == nil }
 
   /// Lets the kernel write back what it has of files, and forget it, also where a program has it mapped.
-  private func dropContent() {
-    for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
+  private func dropContent() { drop(nodes.opened) }
+
+  /// The same, and what it has of attributes and of a folder's entries: it asks for a folder's attributes before it lets anybody
+  /// pass it, so that of what is below no name is found either.
+  private func dropAll() { drop(nodes.known + [view.root]) }
+
+  private func drop(_ numbers: some Sequence<InodeNumber>) {
+    for number in numbers { session.tell(.content(kernelNumber(number))) }
     // A file that nobody has open any more shall not count as open when the keys go.
     closing.finish()
     buffers.overwriteAll()

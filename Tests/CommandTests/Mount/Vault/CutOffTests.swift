@@ -28,7 +28,7 @@ import Testing
   }
 
   /// A program may fill the kernel's pages anew while they are dropped.
-  @Test(.timeLimit(.minutes(10)), arguments: [["unmount", "--force"], ["agent", "stop"]])
+  @Test(.timeLimit(.minutes(10)), arguments: [["unmount", "--force"], ["agent", "stop"], ["lock", "--now"]])
   func `nothing stays readable where programs read until the end`(_ command: [String]) throws {
     let files = try openFiles()
     let hasEnded = Atomic(false)
@@ -44,6 +44,49 @@ import Testing
     }
     #expect(outcomes == [0, 0, 0])
     #expect(readable(files) == 0)
+    guard command[0] == "lock" else { return }
+    try ground.unlock()
+    #expect(readable(files) == files.count)
+  }
+
+  /// What the kernel knows of names and files is more than content, and who stands in a folder of a mount that has ended need ask
+  /// nobody for it.
+  @Test(arguments: [["unmount", "--force"], ["agent", "stop"], ["umount", "-f"]])
+  func `nothing is told of names where a mount was taken away`(_ command: [String]) throws {
+    let path = ground.path + "/folder"
+    try Kernel.mkdir(path)
+    try Kernel.makeFile(path + "/file", "content\n")
+    try Kernel.symlink("file", at: path + "/link")
+    let folder = try Handle(path, O_RDONLY | O_DIRECTORY)
+    let file = try Handle(path + "/file", O_RDONLY)
+    let inside = "/proc/self/fd/\(folder.number)"
+    // Twice: what the kernel is told once it has from itself.
+    for _ in 0..<2 {
+      #expect(try Set(Kernel.names(inside)) == ["file", "link"])
+      #expect(try Kernel.stat(inside + "/file").size == 8 && Kernel.readLink(inside + "/link") == "file")
+    }
+    if command[0] == "umount" {
+      guard Person.canBeAnother else { return }
+      #expect(umount2(ground.path, CInt(MNT_FORCE)) != 0 && errno == EBUSY)
+      while let mounts = try ground.desk.agentStatus()?["mounts"] as? [String], !mounts.isEmpty { sched_yield() }
+    } else {
+      let ended = try ground.desk.run("coffer", command + (command[0] == "unmount" ? [ground.path] : []))
+      #expect(ended.code == 0, "\(ended.errors)")
+    }
+    let tries: [(String, () throws -> Void)] = [
+      ("names", { _ = try Kernel.names(inside) }),
+      ("stat", { _ = try Kernel.stat(inside + "/file") }),
+      ("stat of what is not there", { _ = try Kernel.stat(inside + "/missing") }),
+      ("readlink", { _ = try Kernel.readLink(inside + "/link") }),
+      ("open", { _ = try Handle(inside + "/file", O_RDONLY) }),
+      ("fstat", { _ = try file.stat() }),
+      ("fstat of the folder", { _ = try folder.stat() }),
+      ("mkdir", { try Kernel.mkdir(inside + "/new") }),
+    ]
+    for (name, call) in tries {
+      let refusal = outcome(call)
+      #expect(refusal == CallError(EACCES) || refusal == CallError(ENOTCONN), "\(name)")
+    }
   }
 
   /// As `umount -f` does it, and whoever writes to the connection's `abort`: the mount stays in the tree.
