@@ -82,7 +82,8 @@ import Testing
       let root = vault.committedRoot
       commits.insert(root.commit)
       sealedPages += (0..<RootRecord.pageCount).count { root.pageTag($0) != before.pageTag($0) }
-      try fixture.expectSameAfterCrash(vault)
+      // Each looking opens the vault and reads all of it.
+      if [0, 1, 5, 11].contains(number) { try fixture.expectSameAfterCrash(vault) }
     }
     #expect(commits.count == 12, "each has a name of its own")
     #expect((sealedPages > 0) == (heldBucketLimit < RootRecord.bucketLimit))
@@ -122,7 +123,7 @@ import Testing
     var expected: [String: [UInt8]] = [:]
     var passCount = 0
     var sizes: [Int] = []
-    for step in 0..<160 {
+    for step in 0..<max(40, Effort.scaled(160)) {
       vault.index.tables.commitsBeforeJournal = 1
       let count = number(12) == 0 ? 80 : 1 + number(3)
       for _ in 0..<count {
@@ -205,7 +206,9 @@ import Testing
     let path = fixture.folder("crashed/vault")
     let whole = try Self.journal(path)
     #expect(whole.count == ends[5])
-    /// The number of the state that is found, which must be older than the newest one.
+    var verified: Set<Int> = []
+    /// The number of the state that is found, which must be older than the newest one. What lies behind it in the journal differs,
+    /// and is in no row: each state is verified once.
     func found(_ bytes: [UInt8]?) throws -> Int? {
       if let bytes {
         try Self.store(bytes, path)
@@ -215,8 +218,8 @@ import Testing
       let opened = try fixture.openAfterCrash()
       defer { try? opened.close() }
       let state = try Self.state(opened)
-      #expect(try opened.verify(isDeep: true).isClean)
       let number = try #require(states.firstIndex(of: state))
+      if verified.insert(number).inserted { #expect(try opened.verify(isDeep: true).isClean) }
       #expect(opened.isReadOnly == (number < 5))
       return number
     }
