@@ -207,9 +207,14 @@ public final class MountServer: Sendable {
     do {
       try Mounts.unmount(place, isLazy: false)
     } catch {
-      guard isForced, error.isBusy else { throw error }
-      try Mounts.unmount(place, isLazy: true)
-      cutOff()
+      guard isForced else { throw error }
+      let outcome = Result { () throws(MountError) in
+        guard error.isBusy else { throw error }
+        try Mounts.unmount(place, isLazy: true)
+      }
+      // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
+      if !hasEnded { cutOff() }
+      try outcome.get()
       return try requireStored()
     }
     let end = Date(timeIntervalSinceNow: Self.endTime)
@@ -330,7 +335,10 @@ public final class MountServer: Sendable {
 
   /// The same, and what it has of attributes and of a folder's entries: it asks for a folder's attributes before it lets anybody
   /// pass it, so that of what is below no name is found either.
-  private func dropAll() { drop(nodes.known + [view.root]) }
+  private func dropAll() {
+    // Where the kernel has let go of the mount, it does not know the root either.
+    drop(session.tell(.content(kernelNumber(view.root))) ? nodes.known : [])
+  }
 
   private func drop(_ numbers: some Sequence<InodeNumber>) {
     for number in numbers { session.tell(.content(kernelNumber(number))) }
