@@ -28,8 +28,8 @@ import Testing
     }
   }
 
-  /// Runs a script in its own name space of mounts, where `user` and `stranger` run a program as these, and `mine` is what takes
-  /// `user` as its owner.
+  /// Runs a script in its own name space of mounts, where `user` and `stranger` run a program as these, and all that is here but
+  /// the stranger's folder is the user's.
   private func run(_ script: String) throws -> RunningProgram.Outcome {
     try desk.write("script", Self.beginning + script)
     return try desk.run("/usr/bin/unshare", ["--mount", "/bin/bash", "script"])
