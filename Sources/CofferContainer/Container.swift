@@ -83,6 +83,9 @@ public final class Container: Sendable {
   /// The key store has lost its word on the vault: whether it is the newest, and whether a company has a say in it.
   public var isUnknownToKeyStore: Bool { vault.isBound == nil }
 
+  /// The disk had no room for all that waits in memory when somebody tried last: it is lost if this process ends before.
+  public var waitsForRoom: Bool { vault.waitsForRoom }
+
   /// Makes every change so far durable.
   public func commit() throws { try ContainerError.catching(storeAll) }
 

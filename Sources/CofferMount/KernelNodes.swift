@@ -22,6 +22,23 @@ final class KernelNodes: Sendable {
   /// All of them, but its root.
   var known: [InodeNumber] { state.withLock { Array($0.tellings.keys) } }
 
+  /// Tells the kernel of each file that it knows, but its root, and of each that it is just being told of: where the answer is on
+  /// its way it does not know the file yet, and is told once more a while later.
+  ///
+  /// - Parameters:
+  ///   - tell: whether the kernel knew the file.
+  ///   - pause: called before those that it did not know, and does not give back, are told of again.
+  func tellAll(_ tell: (InodeNumber) -> Bool, pause: () -> Void) {
+    var told: Set<InodeNumber> = []
+    for round in 0...Self.retryLimit {
+      for number in known where !told.contains(number) && tell(number) { told.insert(number) }
+      if round == Self.retryLimit || told.isSuperset(of: known) { return }
+      pause()
+    }
+  }
+
+  private static let retryLimit = 3
+
   /// The kernel is about to be told of files, of each as often as it is named. Comes before the answer, for what it gives back
   /// may be here before whoever answered goes on.
   func willTell(_ numbers: some Sequence<InodeNumber>) {

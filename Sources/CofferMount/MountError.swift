@@ -50,7 +50,7 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .busy(let users):
       "programs use files in it\(users.isEmpty ? "" : " (\(users.text(naming: namingPrograms)))"); close them, or use --force"
     case .busyBelow: "something else is mounted on a folder in it; end that first, or use --force"
-    case .notYours: "another user has mounted it, who alone can end it"
+    case .notYours: "another user has mounted it: they can end it, or root"
     case .notMounted: "no vault is mounted there"
     case .foreign: "what is mounted there is no vault"
     case .notStored(let isFull):

@@ -18,7 +18,12 @@ extension MountServer {
               : try server.view.createFile(Array(name!), in: folder, node)
           }
         }
-        server.nodes.willTell(attributes.number)
+        do {
+          try server.willTell(CollectionOfOne(attributes.number))
+        } catch {
+          try? file.close()
+          throw error
+        }
         var entry = server.entry(attributes)
         server.keep(file, in: &info!.pointee)
         // The caller is gone: nobody will release it.

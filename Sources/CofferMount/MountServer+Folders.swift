@@ -56,7 +56,7 @@ extension MountServer {
           if withAttributes, found.attributes != nil { page.told.append(found.number) }
         }
       }
-      nodes.willTell(page.told)
+      try willTell(page.told)
       if fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, page.count) == -ENOENT {
         for number in page.told { didGiveBack(number) }
       }

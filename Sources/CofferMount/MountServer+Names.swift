@@ -9,7 +9,7 @@ extension MountServer {
     operations.lookup = { request, folder, name in
       Request.answer(request) { request, server in
         do {
-          request.reply(try server.view.lookup(Array(name!), in: server.number(folder)), server)
+          try request.reply(server.view.lookup(Array(name!), in: server.number(folder)), server)
         } catch let error as ViewError where error == .notFound {
           var entry = MountServer.missing
           fuse_reply_entry(request.handle, &entry)
@@ -20,7 +20,7 @@ extension MountServer {
       Request.answer(request) { request, server in
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
         let made = try server.withRoom { try server.view.makeFolder(Array(name!), in: server.number(folder), node) }
-        request.reply(made, server)
+        try request.reply(made, server)
       }
     }
     operations.mknod = { request, folder, name, mode, _ in
@@ -28,7 +28,7 @@ extension MountServer {
         guard let kind = NodeKind(mode: mode) else { return request.fail(EPERM) }
         let node = NewNode(permissions: UInt16(mode & 0o7777), owner: request.owner)
         let made = try server.withRoom { try server.view.makeNode(kind, Array(name!), in: server.number(folder), node) }
-        request.reply(made, server)
+        try request.reply(made, server)
       }
     }
     operations.symlink = { request, target, folder, name in
@@ -37,7 +37,7 @@ extension MountServer {
         let made = try server.withRoom {
           try server.view.makeSymbolicLink(Array(name!), in: server.number(folder), to: Array(target!), node)
         }
-        request.reply(made, server)
+        try request.reply(made, server)
       }
     }
     operations.link = { request, number, folder, name in
@@ -45,7 +45,7 @@ extension MountServer {
         let linked = try server.withRoom {
           try server.view.link(server.number(number), as: Array(name!), in: server.number(folder))
         }
-        request.reply(linked, server)
+        try request.reply(linked, server)
       }
     }
     operations.readlink = { request, number in
@@ -96,8 +96,8 @@ extension MountServer {
 
 extension Request {
   /// Tells the kernel of a file, which it knows from then on.
-  fileprivate func reply(_ attributes: FileAttributes, _ server: MountServer) {
-    server.nodes.willTell(attributes.number)
+  fileprivate func reply(_ attributes: FileAttributes, _ server: MountServer) throws {
+    try server.willTell(CollectionOfOne(attributes.number))
     var entry = server.entry(attributes)
     // The caller is gone.
     if fuse_reply_entry(handle, &entry) == -ENOENT { server.didGiveBack(attributes.number) }

@@ -36,7 +36,8 @@ public final class MountServer: Sendable {
   private let isDisturbed = Atomic(false)
   private let observations = Mutex<[ContainerObservation]>([])
 
-  private enum Phase { case starting, mounted, live, ended }
+  /// `cutOff`: nothing passes any more and all is stored, but the kernel has not let go of the mount, because programs use it.
+  private enum Phase { case starting, mounted, live, cutOff, ended }
 
   /// How often a file is open for writing, and whether somebody else has changed it since the last write.
   private struct Writers {
@@ -180,9 +181,15 @@ public final class MountServer: Sendable {
     didEnd(self)
   }
 
-  public var hasEnded: Bool { phase.withLock { $0 } == .ended }
+  /// Nothing passes any more, and what programs wrote is stored, as far as it can be.
+  public var hasEnded: Bool {
+    switch phase.withLock({ $0 }) {
+    case .starting, .mounted, .live: false
+    case .cutOff, .ended: true
+    }
+  }
 
-  /// Waits until the mount has ended.
+  /// Waits until the mount has ended, though the kernel may keep what is left of it for programs.
   public func waitForEnd() { phaseChanged.withLock { while !hasEnded { phaseChanged.wait() } } }
 
   /// How long the kernel may take to let go of a mount that has been taken out of the tree, in seconds. It keeps one that a
@@ -239,6 +246,10 @@ public final class MountServer: Sendable {
     // Also what was read anew in between.
     dropAll()
     commitAll()
+    phaseChanged.withLock {
+      phase.withLock { if $0 != .ended { $0 = .cutOff } }
+      phaseChanged.broadcast()
+    }
   }
 
   // MARK: What the kernel keeps
@@ -306,6 +317,15 @@ public final class MountServer: Sendable {
     }
   }
 
+  /// The kernel is about to be told of files. Throws where the mount has been taken away: nobody would take from it again what it
+  /// is told now. An answer that is on its way then is known to who takes the mount away, see ``KernelNodes/tellAll(_:pause:)``.
+  func willTell(_ numbers: some Collection<InodeNumber>) throws(ViewError) {
+    nodes.willTell(numbers)
+    guard view.hasEnded else { return }
+    for number in numbers { didGiveBack(number) }
+    throw .ended
+  }
+
   /// The kernel has given `count` tellings of a file back, or never got them.
   func didGiveBack(_ number: InodeNumber, _ count: UInt64 = 1) {
     let last = nodes.didGiveBack(number, count) {
@@ -331,17 +351,26 @@ public final class MountServer: Sendable {
   func mayKeepEntries(of folder: InodeNumber) -> Bool { changedFolders.withLock { $0.remove(folder) } == nil }
 
   /// Lets the kernel write back what it has of files, and forget it, also where a program has it mapped.
-  private func dropContent() { drop(nodes.opened) }
+  private func dropContent() {
+    for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
+    didDrop()
+  }
 
   /// The same, and what it has of attributes and of a folder's entries: it asks for a folder's attributes before it lets anybody
   /// pass it, so that of what is below no name is found either.
   private func dropAll() {
     // Where the kernel has let go of the mount, it does not know the root either.
-    drop(session.tell(.content(kernelNumber(view.root))) ? nodes.known : [])
+    if session.tell(.content(kernelNumber(view.root))) {
+      nodes.tellAll {
+        session.tell(.content(kernelNumber($0)))
+      } pause: {
+        Thread.sleep(forTimeInterval: ChangeQueue.retryTime)
+      }
+    }
+    didDrop()
   }
 
-  private func drop(_ numbers: some Sequence<InodeNumber>) {
-    for number in numbers { session.tell(.content(kernelNumber(number))) }
+  private func didDrop() {
     // A file that nobody has open any more shall not count as open when the keys go.
     closing.finish()
     buffers.overwriteAll()

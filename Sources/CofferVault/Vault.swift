@@ -30,6 +30,8 @@ public final class Vault: Sendable {
   private let anchor: AnchorKeeper
   let ballast: Ballast
   let room: DiskRoom
+  /// What was written to open files found no room when it was to join the index last.
+  private let contentWaits = Atomic(false)
   private let timer: CommitTimer
   let commits = CommitQueue()
   let roomGivenBack = RoomGivenBack()
@@ -103,9 +105,25 @@ public final class Vault: Sendable {
   /// A file that cannot be stored does not keep the others back: they are durable also where this throws for its sake.
   public func commit() throws(VaultError) {
     defer { files.dropKeysLeft() }
-    let joined = Result { () throws(VaultError) in try VaultError.catching { try files.joinAll() } }
+    let joined = Result { () throws(VaultError) in try VaultError.catching { try joinAll() } }
     try commitJoined()
     try joined.get()
+  }
+
+  /// What was written to open files joins the index, as far as there is room for it.
+  private func joinAll() throws {
+    do {
+      try files.joinAll()
+      contentWaits.store(false, ordering: .relaxed)
+    } catch {
+      contentWaits.store(VaultError.wrapping(error).isOfRoom, ordering: .relaxed)
+      throw error
+    }
+  }
+
+  /// The disk had no room for all that waits in memory when somebody tried last.
+  public var waitsForRoom: Bool {
+    contentWaits.load(ordering: .relaxed) || room.hasRefused.load(ordering: .relaxed)
   }
 
   /// Makes durable what has joined the index, without waiting for what open files have in memory.
@@ -377,7 +395,7 @@ public final class Vault: Sendable {
   func commitInBackground() {
     if state.withLock({ $0.isClosed }) { return }
     defer { files.dropKeysLeft() }
-    try? files.joinAll()
+    try? joinAll()
     do {
       try commitJoined()
       try withRoom { try anchor.flush() }

@@ -74,6 +74,48 @@
       #expect(nodes.opened.isEmpty)
     }
 
+    @Test func `all are told of, also what the kernel is only just learning of`() {
+      let nodes = KernelNodes()
+      let numbers = (1...6).map { InodeNumber(value: $0) }
+      nodes.willTell(numbers[..<4])
+      var kernel = Set(numbers[..<2])
+      var told: [InodeNumber] = []
+      var pauses = 0
+      nodes.tellAll { number in
+        if kernel.contains(number) { told.append(number) }
+        return kernel.contains(number)
+      } pause: {
+        pauses += 1
+        switch pauses {
+        // An answer has come, and another one was on its way.
+        case 1:
+          kernel.insert(numbers[2])
+          nodes.willTell(numbers[4])
+        case 2: kernel.insert(numbers[4])
+        // What it never got.
+        default: _ = nodes.didGiveBack(numbers[3], 1) {}
+        }
+      }
+      #expect(pauses == 3 && told.count == 4 && Set(told) == [numbers[0], numbers[1], numbers[2], numbers[4]])
+
+      // Of what it never comes to know it is not told for ever, and nothing waits where it knows all.
+      pauses = 0
+      nodes.willTell(numbers[5])
+      nodes.tellAll {
+        $0 != numbers[5]
+      } pause: {
+        pauses += 1
+      }
+      #expect(pauses == 3)
+      pauses = 0
+      nodes.tellAll { _ in
+        true
+      } pause: {
+        pauses += 1
+      }
+      #expect(pauses == 0)
+    }
+
     @Test func `a file of which more comes back than was told stays among those that a lock drops`() {
       let (nodes, file) = (KernelNodes(), InodeNumber(value: 7))
       nodes.willTell(file)

@@ -44,6 +44,9 @@ public final class ContainerView: Sendable {
   /// than the file.
   public var hasOthers: Bool { beginning.hasOthers || container.views.hasFollower(of: beginning.number) }
 
+  /// Nothing passes any more. Who told the client of a file before and finds this `false` told it before the end.
+  public var hasEnded: Bool { ended.load(ordering: .sequentiallyConsistent) }
+
   /// Nothing passes any more, through open files either.
   public func end() {
     if !ended.exchange(true, ordering: .sequentiallyConsistent) { container.views.didEnd(container.vault) }

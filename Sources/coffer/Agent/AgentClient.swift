@@ -102,11 +102,12 @@ struct AgentClient {
   }
 
   /// Lets the agent, where there is one, give the vault back and end: for what must have the vault to itself. What it did
-  /// is committed, and the vault's lock is free when it returns. `false` where there was none.
+  /// is committed, and the vault's lock is free when it returns. `false` where there was none. Throws where something cannot be
+  /// stored: then the agent goes on, unless `isForced`.
   @discardableResult
-  static func stopAgent(of options: GlobalOptions) throws -> Bool {
+  static func stopAgent(of options: GlobalOptions, isForced: Bool = false) throws -> Bool {
     guard let client = try connect(options) else { return false }
-    return try client.request(.stop) != nil
+    return try client.request(.stop(isForced: isForced)) != nil
   }
 
   /// Throws where a process has the vault open that is not reached as an agent: nobody is to take such a vault for locked.

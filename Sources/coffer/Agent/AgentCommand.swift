@@ -27,9 +27,10 @@ struct AgentStatusCommand: ParsableCommand {
     if options.json { return try Output.json(status) }
     Output.line("process    \(status.process)")
     Output.line("vault      \(status.vaultID)\(status.readOnly ? ", read only" : "")")
+    Output.line("folder     \(PathText.shown(Array(status.folder.utf8)))")
     Output.line("state      \(status.state.rawValue) since \(status.since)")
     let idle =
-      status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes without a command" : "never"
+      status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes \(AgentSettings.idleness)" : "never"
     Output.line("locks      \(idle); what is at work then has \(status.graceSeconds.plain) seconds")
     Output.line("commands   \(status.commands) running")
     if let company = status.company { Output.line("company    \(company)") }
@@ -37,9 +38,22 @@ struct AgentStatusCommand: ParsableCommand {
     if let fingerprint = status.escrowKeyFingerprint {
       Output.line("escrow     \(EscrowNotice.byPolicy): \(fingerprint)")
     }
-    for place in status.mounts { Output.line("mounted    \(place)") }
+    for mount in status.mountDetails { Output.line("mounted    \(mount.line)") }
+    if status.waitsForRoom {
+      Output.line("waiting    what programs wrote last is in memory alone: the vault's disk is full; make room there")
+    }
     Output.line("swap       \(status.memoryLocked ? "all memory is kept out of it" : "only keys are kept out of it")")
     Output.line("dumps      \(status.coreDumpsOff ? "no core dumps, no debuggers" : "core dumps are possible")")
+  }
+}
+
+extension AgentStatus.Mount {
+  /// For a person.
+  fileprivate var line: String {
+    let notes =
+      (folder == "/" ? [] : ["folder \(PathText.shown(Array(folder.utf8)))"]) + (readOnly ? ["read only"] : [])
+      + (allowOther ? ["for other users too"] : [])
+    return ([PathText.shown(Array(place.utf8))] + notes).joined(separator: ", ")
   }
 }
 
@@ -50,18 +64,21 @@ struct AgentStopCommand: ParsableCommand {
       Example:
         coffer agent stop
 
-      Commands that are running are interrupted, and mounts end: where programs use files in one, they are named. When it
+      Where the disk has no room for what programs wrote last, the agent says so and goes on. Commands that are running are interrupted, and mounts end: where programs use files in one, they are named. When it
       returns, the vault can be opened by others.
       """)
 
   @OptionGroup var options: GlobalOptions
+
+  @Flag(help: "Also where what programs wrote last cannot be stored, and is lost.")
+  var force = false
 
   func run() throws {
     // Where the agent does not say what is mounted, it is ended all the same.
     let used = (try? AgentClient.connect(options)?.status()).map { UsedMounts(at: $0.mounts, servedBy: $0.process) }
     // Also where what programs wrote last finds no room: the mounts have ended all the same.
     defer { used?.tell() }
-    let wasRunning = try AgentClient.stopAgent(of: options)
+    let wasRunning = try AgentClient.stopAgent(of: options, isForced: force)
     if !wasRunning { try AgentClient.requireNoHolder(of: options) }
     if options.json { return try Output.json(["wasRunning": wasRunning]) }
     Output.line(wasRunning ? "the agent has ended" : "no agent holds this vault")

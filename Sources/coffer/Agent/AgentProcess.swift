@@ -32,13 +32,17 @@ struct AgentProcess {
       return try options.open(passcode: passcode).close()
     }
     guard let name = try place.takeName() else {
-      throw Failure(code: 75, text: "an agent holds this vault, or a copy of it, already; see coffer agent status")
+      throw Failure(
+        code: 75,
+        text:
+          "an agent holds this vault already, or a copy of it in another folder, and only one of them can be held at a time; end that "
+          + "with: coffer agent stop --vault FOLDER")
     }
     let container = try options.open(passcode: passcode)
     let bell = try Bell()
     let (keyStore, wipe) = (options.keyStorePath, WipeMark())
     let vault = HeldVault(
-      container, identity: try FolderIdentity(at: path), keyStore: try? FolderIdentity(at: keyStore),
+      container, path: path, identity: try FolderIdentity(at: path), keyStore: try? FolderIdentity(at: keyStore),
       graceSeconds: settings.grace,
       link: { mounts in
         HeldLink(container, mounts: mounts, path: path, keyStorePath: keyStore) {

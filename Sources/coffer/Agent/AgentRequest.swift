@@ -8,7 +8,8 @@ struct AgentRequest: Sendable {
     case status(untilLocked: Bool)
     case unlock(SecretBytes)
     case lock(immediately: Bool)
-    case stop
+    /// - Parameter isForced: also where what programs wrote last cannot be stored, and is lost.
+    case stop(isForced: Bool)
   }
 
   /// A command's arguments and the variables that matter to it. With it come descriptors: standard input, output and
@@ -83,7 +84,9 @@ struct AgentRequest: Sendable {
     case .lock(let immediately):
       begin(.lock)
       writer.write(UInt8(immediately ? 1 : 0))
-    case .stop: begin(.stop)
+    case .stop(let isForced):
+      begin(.stop)
+      writer.write(UInt8(isForced ? 1 : 0))
     }
     let count = writer.bytes.count + (secret?.count ?? 0)
     return SecretBytes(count: IncomingRequest.headerByteCount + count) { buffer in
@@ -126,7 +129,7 @@ struct AgentRequest: Sendable {
         Command(arguments: arguments, environment: environment, hasTerminal: hasTerminal, places: places))
     case .status: body = .status(untilLocked: try reader.flag())
     case .lock: body = .lock(immediately: try reader.flag())
-    case .stop, .unlock: body = .stop
+    case .stop, .unlock: body = .stop(isForced: try reader.flag())
     }
     try reader.finish()
   }

@@ -252,9 +252,20 @@ final class AgentServer {
       if untilLocked { connections[number]?.role = .untilLocked } else { answerStatus(number) }
     case .unlock(let passcode): start(number) { [vault] in vault.unlock(passcode) }
     case .lock(let immediately): start(number, alsoHere: true) { [vault] in vault.lock(immediately: immediately) }
-    case .stop:
+    case .stop(let isForced):
       connections[number]?.role = .stop
-      beginEnd()
+      if isForced { beginEnd() } else { storeBeforeEnd(number) }
+    }
+  }
+
+  /// Ends where all can be stored that waits in memory, and else says why not: it would be lost.
+  private func storeBeforeEnd(_ number: Int) {
+    guard let link = connections[number]?.link else { return }
+    connections[number]?.isBusy = true
+    inBackground { [vault, bell] in
+      guard let refusal = vault.refusalToEnd() else { return bell.ring(.stored(number)) }
+      link.send(refusal)
+      bell.ring(.finished(number))
     }
   }
 
@@ -309,6 +320,7 @@ final class AgentServer {
       since: since.formatted(.iso8601), idleLockMinutes: presentIdleMinutes, graceSeconds: vault.graceSeconds,
       commands: runningCount, readOnly: vault.container.isReadOnly,
       memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
+      mountDetails: vault.mounts.details, folder: vault.path, waitsForRoom: vault.container.waitsForRoom,
       company: vault.link.isConnected.map { $0 ? "connected" : "offline" },
       escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint),
       auditFault: vault.container.auditFault?.sentence)
@@ -329,6 +341,9 @@ final class AgentServer {
         startWaiting()
       case .answering(let number): connections[number]?.isAnswering = true
       case .idle(let number): endUse(number)
+      case .stored(let number):
+        connections[number]?.isBusy = false
+        beginEnd()
       case .wiped: beginEnd()
       case .lockChanged: if vault.present.state == .unlocked { idle.restart(now: now()) }
       case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1): lockAndStore()
@@ -373,6 +388,8 @@ final class Bell: Sendable {
     case lockChanged
     /// A command only watches, and does not keep the vault from being locked for want of use.
     case idle(Int)
+    /// The agent is to end, and what waited in memory is stored.
+    case stored(Int)
     /// The vault was wiped by its company's order.
     case wiped
     case signal(Int32)

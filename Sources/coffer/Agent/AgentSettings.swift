@@ -2,15 +2,18 @@ internal import ArgumentParser
 
 /// How an agent keeps a vault.
 struct AgentSettings: ParsableArguments {
+  /// What lets the minutes of `--idle-lock` pass.
+  static let idleness = "in which no command runs, and nothing is read or written in a mount"
+
   @Option(
-    name: .customLong("idle-lock"),
+    name: .customLong("idle-lock"), parsing: .unconditional,
     help: ArgumentHelp(
-      "Lock after so many minutes without a command; parts of one are allowed, and 0 is never. (default: 15)",
+      "Lock after so many minutes \(idleness); parts of one are allowed, and 0 is never. (default: 15)",
       valueName: "minutes"))
   private var statedIdleLock: Double?
 
   @Option(
-    name: .customLong("grace"),
+    name: .customLong("grace"), parsing: .unconditional,
     help: ArgumentHelp(
       "What is being read or written when the vault is locked has so long to finish. (default: 10)",
       valueName: "seconds"))

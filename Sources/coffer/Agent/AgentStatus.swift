@@ -7,6 +7,14 @@ struct AgentStatus: Codable, Sendable {
     case locked
   }
 
+  struct Mount: Codable, Sendable {
+    let place: String
+    /// Of the vault.
+    let folder: String
+    let readOnly: Bool
+    let allowOther: Bool
+  }
+
   let running: Bool
   let process: Int32
   let vaultID: String
@@ -25,6 +33,12 @@ struct AgentStatus: Codable, Sendable {
   let coreDumpsOff: Bool
   /// Where the vault is mounted.
   let mounts: [String]
+  /// The same with what is shown there, and how.
+  let mountDetails: [Mount]
+  /// The vault's folder.
+  let folder: String
+  /// The vault's disk has no room for what programs wrote last, which is in memory alone.
+  let waitsForRoom: Bool
   /// Whether the vault's company is heard of at once: `connected` or `offline`; absent where there is none.
   var company: String?
   /// The fingerprint of the company's key that opens the vault, too, because its policy asks for that.

@@ -10,6 +10,8 @@ final class HeldVault: Sendable {
   let mounts: HeldMounts
   /// With the company that it belongs to.
   let link: HeldLink
+  /// Of its folder, absolute.
+  let path: String
   let identity: FolderIdentity
   /// The folder of its key store.
   let keyStore: FolderIdentity?
@@ -26,12 +28,13 @@ final class HeldVault: Sendable {
   ///   - link: makes the link of the container with these mounts.
   ///   - didChange: called on whatever thread locks or unlocks.
   init(
-    _ container: Container, identity: FolderIdentity, keyStore: FolderIdentity?, graceSeconds: Double,
+    _ container: Container, path: String, identity: FolderIdentity, keyStore: FolderIdentity?, graceSeconds: Double,
     link: (HeldMounts) -> HeldLink, didChange: @escaping @Sendable () -> Void
   ) {
     self.container = container
     mounts = HeldMounts(container)
     self.link = link(mounts)
+    self.path = path
     self.identity = identity
     self.keyStore = keyStore
     self.graceSeconds = graceSeconds
@@ -81,6 +84,23 @@ final class HeldVault: Sendable {
         }
       return when
         + "\nstill readable until coffer agent stop: names, and files of the classes until-first-unlock and none"
+    }
+  }
+
+  /// Stores what waits in memory; where that cannot be, why the agent does not end.
+  func refusalToEnd() -> AgentAnswer? {
+    do {
+      try container.commit()
+      return nil
+    } catch let error as ContainerError where error.category == .cannotCreate || error.category == .inputOutput {
+      return .outcome(
+        code: Failure.code(error.category),
+        text:
+          "\(error.description): what programs wrote last is not stored yet, and would be lost. Mend that and try again, or give "
+          + "it up with: coffer agent stop --force")
+    } catch {
+      // It is nothing that a later try would store.
+      return nil
     }
   }
 

@@ -12,6 +12,7 @@
 
     private struct State {
       var servers: [MountServer] = []
+      var details: [ObjectIdentifier: AgentStatus.Mount] = [:]
       /// Uses of mounts that have ended.
       var formerUses = 0
       var isEnding = false
@@ -21,6 +22,10 @@
 
     /// Canonical paths of the mount points.
     var places: [String] { state.withLock { $0.servers.map(\.place) } }
+    /// The same with what is shown there.
+    var details: [AgentStatus.Mount] {
+      state.withLock { state in state.servers.compactMap { state.details[ObjectIdentifier($0)] } }
+    }
     /// Those that are still seen there: a mount that was taken out of the tree lives on while programs use files in it.
     var placesInTree: [String] { places.filter(Mounts.isVault) }
 
@@ -34,8 +39,12 @@
         self?.forget(server)
       }
       let isTooLate = state.withLock { state in
-        if !state.isEnding { state.servers.append(server) }
-        return state.isEnding
+        if state.isEnding { return true }
+        state.servers.append(server)
+        state.details[ObjectIdentifier(server)] = AgentStatus.Mount(
+          place: place, folder: String(decoding: path.bytes, as: UTF8.self), readOnly: view.isReadOnly,
+          allowOther: settings.allowsOthers)
+        return false
       }
       if isTooLate {
         try? server.end(isForced: true)
@@ -53,6 +62,7 @@
       state.withLock { state in
         guard let position = state.servers.firstIndex(where: { $0 === server }) else { return }
         state.servers.remove(at: position)
+        state.details[ObjectIdentifier(server)] = nil
         state.formerUses += server.view.uses
       }
     }
@@ -97,6 +107,7 @@
   /// There are no mounts on this system.
   final class HeldMounts: Sendable {
     let places: [String] = []
+    let details: [AgentStatus.Mount] = []
     let placesInTree: [String] = []
     let uses = 0
 

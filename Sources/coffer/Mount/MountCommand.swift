@@ -70,6 +70,9 @@
       } else {
         Output.line("mounted on \(point.path); end it with: coffer unmount \(point.path.quotedForShell)")
       }
+      if server.view.isReadOnly, !readOnly {
+        Output.note("nothing can be changed there: this is a backup, or an older state of the vault")
+      }
       if server.view.isLocked {
         Output.note("the vault is locked: names are shown, and contents once it is opened with: coffer unlock")
       }
@@ -101,8 +104,7 @@
     private func noteIdleLock() {
       guard settings.idleLock > 0, !options.json else { return }
       Output.note(
-        "unlocked; locks after \(settings.idleLock.plain) minutes in which no command runs, and nothing is read or written "
-          + "in a mount")
+        "unlocked; locks after \(settings.idleLock.plain) minutes \(AgentSettings.idleness)")
     }
 
     /// Nobody asked for an agent without a mount: the vault would stay open.

@@ -24,6 +24,19 @@
       path = (parent == "/" ? "" : parent) + "/" + url.lastPathComponent
     }
 
+    /// Why a path cannot be opened as a folder.
+    private static func refusal(of path: String) -> Failure {
+      let status: FileStatus?
+      do {
+        status = try FileSystem().status(of: path)
+      } catch {
+        return .cannotCreate("\(path) cannot be looked at: a folder above it is not yours to pass")
+      }
+      guard let status else { return .notFound("\(path): no such folder; make an empty one first") }
+      guard status.kind == .directory else { return .usage("\(path) is no folder") }
+      return .cannotCreate("\(path) is not yours to read; choose a folder of yours")
+    }
+
     /// Throws unless a vault can be mounted here.
     func requireEmpty(_ options: GlobalOptions) throws {
       if Mounts.isDead(at: path) {
@@ -39,10 +52,7 @@
       do {
         folder = try FileSystem().open(path, .directory)
       } catch {
-        if try FileSystem().status(of: path) == nil {
-          throw Failure.notFound("\(path): no such folder; make an empty one first")
-        }
-        throw Failure.usage("\(path) is no folder, or is not yours to read")
+        throw Self.refusal(of: path)
       }
       guard try !options.isInVault(path) else {
         throw Failure.usage("a vault cannot be mounted on its own folder, or inside it; choose another one")

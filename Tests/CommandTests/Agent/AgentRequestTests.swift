@@ -50,7 +50,7 @@ import Testing
     #expect(taken.withUnsafeBytes { Array($0) } == Array("a passcode".utf8))
     guard case .lock(true)? = try take(message(.lock(immediately: true)), pieces: { 99 })?.body,
       case .status(false)? = try take(message(.status(untilLocked: false)), pieces: { 99 })?.body,
-      case .stop? = try take(message(.stop), pieces: { 99 })?.body
+      case .stop(true)? = try take(message(.stop(isForced: true)), pieces: { 99 })?.body
     else { return #expect(Bool(false)) }
   }
 
@@ -75,7 +75,7 @@ import Testing
           AgentRequest.Command(
             arguments: ["ls", "-l"], environment: ["A": "b"], hasTerminal: false,
             places: [GivenPlace(path: "/dev/fd/3", index: 4, below: "")]))),
-      message(.stop),
+      message(.stop(isForced: false)),
       message(.status(untilLocked: true)), message(.lock(immediately: false)),
       message(.unlock(SecretBytes(count: 12) { _ in })),
     ]
@@ -144,44 +144,5 @@ import Testing
     var never = IdleClock(limit: nil, now: start)
     let isEverDue = never.isDue(now: start + .seconds(1 << 40))
     #expect(!isEverDue)
-  }
-
-  @Test func `a request that does not come to its end is given up`() throws {
-    let folder = try TemporaryFolder()
-    let place = try FileSystem().open(folder.path, .directory)
-    let passcode = SecretBytes(count: 8) { _ in }
-    let container = try Container.create(
-      at: folder("vault"), keyStore: FileKeyStore(path: folder("keys")), passcode: passcode,
-      derivation: PasscodeDerivation(costExponent: 15, salt: Randomness.bytes(32)), sniffer: ContentTypeHelper())
-    let vault = HeldVault(
-      container, identity: try FolderIdentity(at: folder("vault")), keyStore: nil, graceSeconds: 0,
-      link: {
-        HeldLink(container, mounts: $0, path: folder("vault"), keyStorePath: folder("keys"), didWipe: {})
-      }, didChange: {})
-    let clock = MovedClock()
-    let server = AgentServer(
-      vault, listener: try LocalSocket.listen("socket", in: place, path: folder.path), bell: try Bell(),
-      idleMinutes: 0, memoryLocked: false, now: { clock.now }, removeSocket: {})
-    let slow = try #require(try LocalSocket.connect("socket", in: place, path: folder.path))
-    try server.step(waiting: .seconds(60))
-    try slow.send(Array(IncomingRequest.mark.prefix(4)))
-    try server.step(waiting: .seconds(60))
-    clock.now += AgentServer.requestTime
-    try server.step(waiting: .zero)
-    #expect(try AgentAnswer.receive(from: slow) == nil)
-
-    // In time it is answered.
-    let other = try #require(try LocalSocket.connect("socket", in: place, path: folder.path))
-    try server.step(waiting: .seconds(60))
-    clock.now += AgentServer.requestTime - .seconds(1)
-    try AgentRequest(.status(untilLocked: false), of: vault.identity).message.withUnsafeBytes { try other.send($0) }
-    try server.step(waiting: .seconds(60))
-    guard case .outcome(0, let text)? = try AgentAnswer.receive(from: other) else { return #expect(Bool(false)) }
-    #expect(text.contains("unlocked"))
-    try container.close()
-  }
-
-  private final class MovedClock {
-    var now = ContinuousClock.now
   }
 }

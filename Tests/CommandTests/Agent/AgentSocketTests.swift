@@ -92,7 +92,7 @@ import Testing
     func message(_ body: AgentRequest.Body, _ folder: FolderIdentity) -> [UInt8] {
       AgentRequest(body, of: folder).message.withUnsafeBytes { Array($0) }
     }
-    let whole = message(.stop, identity)
+    let whole = message(.stop(isForced: false), identity)
     let listing = AgentRequest.Command(arguments: ["ls"], environment: [:], hasTerminal: false, places: [])
     let header = IncomingRequest.headerByteCount
     var hostile: [[UInt8]] = [
@@ -114,7 +114,7 @@ import Testing
     }
     // For another folder: the answer is that it is another's.
     let other = try RawClient(place)
-    #expect(other.send(message(.stop, FolderIdentity(device: 1, inode: 2))))
+    #expect(other.send(message(.stop(isForced: false), FolderIdentity(device: 1, inode: 2))))
     #expect(other.answer() == AgentAnswer.notServed.bytes)
     #expect(try desk.served("ls").output == "kept\n")
   }
@@ -128,7 +128,7 @@ import Testing
     for count in [1, AgentRequest.descriptorLimit + 1, LocalSocket.descriptorLimit] {
       let socket = try #require(try LocalSocket.connect(name, in: folder, path: desk.path("run/coffer")))
       let given = try (0..<count).map { _ in try FileSystem().open("/dev/null", .readOnly) }
-      let request = AgentRequest(.stop, of: try FolderIdentity(at: desk.path("vault"))).message
+      let request = AgentRequest(.stop(isForced: false), of: try FolderIdentity(at: desk.path("vault"))).message
       try request.withUnsafeBytes { bytes in
         try socket.send(UnsafeRawBufferPointer(rebasing: bytes[..<5]), descriptors: given)
         if count == 1 { try socket.send(UnsafeRawBufferPointer(rebasing: bytes[5...])) }

@@ -19,7 +19,9 @@ import Testing
   deinit { _ = try? desk.run("coffer", ["agent", "stop"]) }
 
   @Test func `after an unlock, commands ask for no passcode and do what they do without`() throws {
-    #expect(try desk.unlock().output == "unlocked; locks after 15 minutes without a command\n")
+    #expect(
+      try desk.unlock().output
+        == "unlocked; locks after 15 minutes in which no command runs, and nothing is read or written in a mount\n")
     #expect(try desk.unlock().code == 0)
     try desk.write("a file", noise(50_000, seed: 2))
     // Relative paths lead from where the client is.

@@ -194,6 +194,10 @@ final class MountTests {
     try desk.done("mount", "mnt")
     try desk.served("mount", "--folder", "/folder", "--read-only", "second")
     try shell("echo one > mnt/folder/file")
+    let status = try desk.served("agent", "status").output
+    #expect(status.contains("\nfolder     \(desk.path("vault"))\n"), "\(status)")
+    #expect(status.contains("\nmounted    \(desk.path("mnt"))\n"), "\(status)")
+    #expect(status.contains("\nmounted    \(desk.path("second")), folder /folder, read only\n"), "\(status)")
     // A change by one mount is told to another a moment later.
     while try desk.run("/bin/sh", ["-c", "cat second/file"]).output != "one\n" { sched_yield() }
     try shell("echo longer > mnt/folder/file && mkdir mnt/folder/inner")
@@ -373,16 +377,27 @@ final class MountTests {
     #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 100_000))
   }
 
-  @Test func `in the foreground it stays until it is interrupted, or unmounted by somebody else`() throws {
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, nil])
+  func `in the foreground it stays until a signal ends it, or somebody else does, and stores what was written`(
+    signal: Int32?
+  ) throws {
     try desk.unlock()
-    for isInterrupted in [true, false] {
-      let mount = try desk.start("coffer", ["mount", "--foreground", "mnt"])
-      #expect(mount.line().contains("mounted on"))
-      #expect(try isMounted)
-      if isInterrupted { mount.signal(SIGINT) } else { try desk.served("unmount", "mnt") }
-      _ = mount.wait()
-      #expect(try !isMounted)
-    }
+    let mount = try desk.start("coffer", ["mount", "--foreground", "mnt"])
+    #expect(mount.line().contains("mounted on"))
+    #expect(try isMounted)
+    // A program that has a file open does not keep a signal from ending it.
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    try file.writeAll(noise(100_000))
+    if let signal { mount.signal(signal) } else { try desk.served("unmount", "--force", "mnt") }
+    let ended = mount.wait()
+    #expect(ended.code == signal.map { 128 + $0 } ?? 0, "\(ended.errors)")
+    #expect(signal == nil || ended.errors.contains("unmounted. The agent goes on"), "\(ended.errors)")
+    #expect(try !isMounted)
+    #expect(throws: (any Error).self) { try file.write("x") }
+    // It is stored, and not only in the agent's memory.
+    kill(try desk.agentProcess(), SIGKILL)
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes == noise(100_000))
   }
 
   @Test func `a company's policy lets the vault be mounted, and takes it away`() async throws {

@@ -25,6 +25,8 @@ import Testing
     Effect("mkdir", ["": "mc+1", "new": "new"]) { try Kernel.mkdir($0("new")) },
     Effect("mkdir below", ["folder": "mc+1", "folder/new": "new"]) { try Kernel.mkdir($0("folder/new")) },
     Effect("mkfifo", ["": "mc", "new": "new"]) { try Kernel.makeNode($0("new"), S_IFIFO) },
+    Effect("mknod of a socket", ["": "mc", "new": "new"]) { try Kernel.makeNode($0("new"), S_IFSOCK) },
+    Effect("mknod of a file", ["": "mc", "new": "new"]) { try Kernel.makeNode($0("new"), S_IFREG) },
     Effect("symlink", ["": "mc", "new": "new"]) { try Kernel.symlink("x", at: $0("new")) },
     Effect("link", ["": "mc", "new": "new", "file": "c+1", "again": "c+1"]) { try Kernel.link($0("file"), $0("new")) },
     Effect("link below", ["folder": "mc", "folder/new": "new", "empty": "c+1"]) {
@@ -57,6 +59,18 @@ import Testing
     },
   ]
 
+  /// Kernels before 6.2 do not ask a file system in a program for a file without a name.
+  private static let unnamed: [Effect] =
+    !GNU.kernelIsAtLeast(6, 2)
+    ? []
+    : [
+      Effect("open with O_TMPFILE", [:]) { try Kernel.open($0.path, GNU.unnamed | O_RDWR).write("x") },
+      Effect("link of what has no name yet", ["": "mc", "new": "new"]) {
+        let file = try Kernel.open($0.path, GNU.unnamed | O_RDWR)
+        try Kernel.link("/proc/self/fd/\(file.number)", $0("new"), following: true)
+      },
+    ]
+
   private static let attributes: [Effect] = [
     Effect("chmod", ["file": "c", "again": "c"]) { try Kernel.chmod($0("file"), 0o600) },
     Effect("chmod of a folder", ["folder": "c"]) { try Kernel.chmod($0("folder"), 0o700) },
@@ -88,6 +102,15 @@ import Testing
     Effect("open for reading with O_TRUNC", ["file": "mc", "again": "mc"]) {
       try Kernel.open($0("file"), O_RDONLY | O_TRUNC)
     },
+    Effect("fallocate behind the end", ["file": "mc", "again": "mc"]) {
+      try Kernel.open($0("file"), O_RDWR).change(RangeChange.allocate, 0, 100_000)
+    },
+    Effect("fallocate with FALLOC_FL_PUNCH_HOLE", ["file": "mc", "again": "mc"]) {
+      try Kernel.open($0("file"), O_RDWR).change(RangeChange.punchHole | RangeChange.keepSize, 2, 3)
+    },
+    Effect("fallocate with FALLOC_FL_ZERO_RANGE", ["file": "mc", "again": "mc"]) {
+      try Kernel.open($0("file"), O_RDWR).change(RangeChange.zero, 2, 3)
+    },
     Effect("copy_file_range", ["empty": "mc"]) {
       try Kernel.open($0("empty"), O_WRONLY).copy(4, from: Kernel.open($0("file"), O_RDONLY), at: 0, to: 0)
     },
@@ -105,7 +128,7 @@ import Testing
   ]
 
   @Test(arguments: Ground.Kind.here) func `a change of names is seen in the folders`(kind: Ground.Kind) throws {
-    try hold(Self.names, on: kind)
+    try hold(Self.names + Self.unnamed, on: kind)
   }
 
   @Test(arguments: Ground.Kind.here) func `a change of attributes is seen in the node`(kind: Ground.Kind) throws {

@@ -124,13 +124,32 @@ final class FullDiskMountTests {
     #expect(try desk.done("cat", "/open").bytes == [UInt8](repeating: 120, count: 400_000))
   }
 
-  @Test func `an agent that ends on a full disk says that something is lost`() throws {
+  /// - Parameter isForced: the person gives up what is not stored; else they make room, after which all of it is there.
+  @Test(arguments: [false, true])
+  func `an agent does not end on a full disk before somebody gives up what would be lost`(isForced: Bool) throws {
     try shell("echo text > mnt/text && sync mnt/text")
+    #expect(try desk.agentStatus()?["waitsForRoom"] as? Bool == false)
     try fillBesideOpenFile()
-    let stopped = try desk.run("coffer", ["agent", "stop"])
-    #expect(stopped.code == 73, "\(stopped.output)")
-    #expect(stopped.errors.contains("what it could not store is lost"), "\(stopped.errors)")
-    try desk.remove("disk/filler")
+    let process = try desk.agentProcess()
+    let refused = try desk.run("coffer", ["agent", "stop"])
+    #expect(refused.code == 73 && refused.output.isEmpty, "\(refused.output)")
+    #expect(refused.errors.contains("would be lost") && refused.errors.contains("agent stop --force"))
+    // It goes on as before, and says what it waits for.
+    #expect(try desk.agentProcess() == process)
+    #expect(try desk.agentStatus()?["waitsForRoom"] as? Bool == true)
+    #expect(try desk.served("agent", "status").output.contains("\nwaiting "))
+    #expect(try Kernel.content(desk.path("mnt/open")) == [UInt8](repeating: 120, count: 400_000))
+    if isForced {
+      let stopped = try desk.run("coffer", ["agent", "stop", "--force"])
+      #expect(stopped.code == 73, "\(stopped.output)")
+      #expect(stopped.errors.contains("what it could not store is lost"), "\(stopped.errors)")
+      try desk.remove("disk/filler")
+    } else {
+      try desk.remove("disk/filler")
+      try desk.served("agent", "stop")
+      #expect(try desk.done("cat", "/open").bytes == [UInt8](repeating: 120, count: 400_000))
+    }
+    #expect(try desk.agentStatus() == nil)
     try desk.done("verify", "--deep")
     #expect(try desk.done("cat", "/text").output == "text\n")
   }
