@@ -142,7 +142,7 @@ let product: [Target] = [
     "CommandTests",
     [
       "coffer", "coffer-server", "coffer-content-type", "CofferContainer", "CofferVault", "CofferFiles", "CofferKeys",
-      "CofferCrypto", "CofferSystem", .target(name: "CofferMount", condition: .when(platforms: [.linux])), grdb,
+      "CofferCrypto", "CofferSystem", grdb,
     ]),
 ]
 

@@ -83,8 +83,10 @@ public final class Container: Sendable {
   /// The key store has lost its word on the vault: whether it is the newest, and whether a company has a say in it.
   public var isUnknownToKeyStore: Bool { vault.isBound == nil }
 
-  /// The disk had no room for all that waits in memory when somebody tried last: it is lost if this process ends before.
+  /// There was no room for all that waits in memory when it was to be stored last: it is lost if this process ends before.
   public var waitsForRoom: Bool { vault.waitsForRoom }
+  /// Little room is left on the vault's disk.
+  public var isShortOfRoom: Bool { vault.isShortOfRoom }
 
   /// Makes every change so far durable.
   public func commit() throws { try ContainerError.catching(storeAll) }

@@ -8,6 +8,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
   /// What kind of failure it is, for programs that act on it.
   public enum Category: Sendable, Hashable {
     case usage, damaged, notFound, cannotCreate, inputOutput, tryAgain, refused, cancelled
+    /// An earlier failure lets nothing be stored until the vault is opened again.
+    case closedToChanges
   }
 
   public let category: Category
@@ -69,7 +71,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
     case .emptyPasscode, .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink,
       .wrongKind, .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage
-    case .sourceChanged, .system, .keyStore, .database, .needsReopening: .inputOutput
+    case .sourceChanged, .system, .keyStore, .database: .inputOutput
+    case .needsReopening: .closedToChanges
     case .rncryptor(let error): category(of: error)
     case .cancelled: .cancelled
     }

@@ -23,6 +23,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case foreign
   /// The mount has ended, and what programs wrote last could not be stored; whether the disk is full.
   case notStored(isFull: Bool)
+  /// The mount has ended, and what programs had stored to mappings could not be stored: it is lost.
+  case pagesLost
 
   /// It is used, and can be taken out of the tree all the same.
   var isBusy: Bool {
@@ -53,6 +55,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .notYours: "another user has mounted it: they can end it, or root"
     case .notMounted: "no vault is mounted there"
     case .foreign: "what is mounted there is no vault"
+    case .pagesLost:
+      "unmounted, but what programs had stored to mappings of files last could not be stored, and is lost: is the vault's disk full?"
     case .notStored(let isFull):
       (isFull ? "unmounted, but the vault's disk is full: make room there" : "unmounted, but the vault's disk fails")
         + ". What programs wrote last is not stored yet; the agent has it and goes on trying, and what it has is lost if "

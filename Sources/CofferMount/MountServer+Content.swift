@@ -73,9 +73,14 @@ extension MountServer {
         let range = UInt64(offset)..<(UInt64(offset) + UInt64(count))
         guard let info, info.pointee.writepage == 0 else {
           // What comes from the kernel's pages was written before, to a file without such bits.
-          try server.pastPages.bringingBack(file.number, range) { part in
-            let bytes = content[Int(part.lowerBound - range.lowerBound)..<Int(part.upperBound - range.lowerBound)]
-            try server.withRoom { try file.write(UnsafeRawBufferPointer(rebasing: bytes), at: part.lowerBound) }
+          do {
+            try server.pastPages.bringingBack(file.number, range) { part in
+              let bytes = content[Int(part.lowerBound - range.lowerBound)..<Int(part.upperBound - range.lowerBound)]
+              try server.withRoom { try file.write(UnsafeRawBufferPointer(rebasing: bytes), at: part.lowerBound) }
+            }
+          } catch {
+            server.didLosePages(of: file.number)
+            throw error
           }
           fuse_reply_write(request.handle, count)
           return
@@ -109,8 +114,9 @@ extension MountServer {
       }
     }
     operations.fsync = { request, _, _, info in
-      Request.answer(request) { request, _ in
+      Request.answer(request) { request, server in
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        server.didTellLoss(of: file.number)
         try file.sync()
         request.done()
       }

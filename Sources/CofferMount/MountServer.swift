@@ -28,6 +28,8 @@ public final class MountServer: Sendable {
   /// What kept the last of what programs wrote from being stored, when the mount ended.
   private let failure = Mutex<ViewError?>(nil)
   private let phaseChanged = NSCondition()
+  /// Files of which something is lost that a program had stored to a mapping, and no program has been told of that.
+  private let lost = Mutex<Set<InodeNumber>>([])
   /// Threads that wait until a kernel has been told.
   private let waiterCount = Atomic(0)
   private let writers = Mutex<[InodeNumber: Writers]>([:])
@@ -36,7 +38,8 @@ public final class MountServer: Sendable {
   private let isDisturbed = Atomic(false)
   private let observations = Mutex<[ContainerObservation]>([])
 
-  /// `cutOff`: nothing passes any more and all is stored, but the kernel has not let go of the mount, because programs use it.
+  /// `cutOff`: nothing passes any more, and what could be stored is, but the kernel has not let go of the mount, because programs
+  /// use it.
   private enum Phase { case starting, mounted, live, cutOff, ended }
 
   /// How often a file is open for writing, and whether somebody else has changed it since the last write.
@@ -207,8 +210,8 @@ public final class MountServer: Sendable {
     }
   }
 
-  /// Ends the mount. Throws ``MountError/notStored(isFull:)`` where it has ended and something is not stored, and
-  /// ``MountError/busy`` where programs use it, unless `isForced`: then what they wrote is brought
+  /// Ends the mount. Throws ``MountError/notStored(isFull:)`` or ``MountError/pagesLost`` where it has ended and something is not
+  /// stored, and ``MountError/busy`` where programs use it, unless `isForced`: then what they wrote is brought
   /// into the vault, and nothing passes any more.
   public func end(isForced: Bool) throws(MountError) {
     do {
@@ -230,6 +233,7 @@ public final class MountServer: Sendable {
   }
 
   private func requireStored() throws(MountError) {
+    if hasLostPages { throw .pagesLost }
     if let failure = failure.withLock({ $0 }) { throw .notStored(isFull: failure == .full) }
   }
 
@@ -295,6 +299,7 @@ public final class MountServer: Sendable {
   }
 
   func didClose(_ number: InodeNumber) {
+    didTellLoss(of: number)
     writers.withLock { writers in
       guard let present = writers[number] else { return }
       if present.count > 1 {
@@ -325,6 +330,22 @@ public final class MountServer: Sendable {
     for number in numbers { didGiveBack(number) }
     throw .ended
   }
+
+  /// The kernel has given back what a program had stored to a mapping, which could not be taken, and forgets it. It tells the next
+  /// program that syncs or closes the file.
+  func didLosePages(of number: InodeNumber) { lost.withLock { _ = $0.insert(number) } }
+
+  /// A program has synced or closed the file.
+  func didTellLoss(of number: InodeNumber) { lost.withLock { _ = $0.remove(number) } }
+
+  /// Something is lost that programs had stored to mappings, which they may not know.
+  public var hasLostPages: Bool { lost.withLock { !$0.isEmpty } }
+
+  /// The kernel may have something of a file that a program has stored to a mapping.
+  public var mayHoldPages: Bool { writers.withLock { !$0.isEmpty } }
+
+  /// Has the kernel give back what programs have stored to mappings, so that it is stored with what comes next.
+  public func bringPagesBack() { dropContent() }
 
   /// The kernel has given `count` tellings of a file back, or never got them.
   func didGiveBack(_ number: InodeNumber, _ count: UInt64 = 1) {

@@ -18,7 +18,9 @@ public enum Mounts {
 
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
   static func setReadAhead(at place: String) {
-    guard geteuid() == 0, let device = entry(at: place)?.device else { return }
+    // The kernel has one of its own from the answer to its hello, which may be on its way: it asks nothing before it has that.
+    var found = statvfs()
+    guard geteuid() == 0, statvfs(place, &found) == 0, let device = entry(at: place)?.device else { return }
     try? "1024".write(toFile: "/sys/class/bdi/\(device)/read_ahead_kb", atomically: false, encoding: .utf8)
   }
 

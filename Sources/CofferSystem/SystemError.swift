@@ -33,6 +33,8 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   public var isAbsent: Bool { code == ENOENT || code == ENOTDIR }
   /// There is nothing of the name, and every part of the way there is a directory.
   public var isMissing: Bool { code == ENOENT }
+  /// Whoever asks has no right to it.
+  public var isDenied: Bool { code == EACCES || code == EPERM }
   /// The name is another's already.
   public var isTaken: Bool { code == EEXIST }
   /// The place itself is at fault, not the disk: trying the same elsewhere may work.

@@ -30,8 +30,6 @@ public final class Vault: Sendable {
   private let anchor: AnchorKeeper
   let ballast: Ballast
   let room: DiskRoom
-  /// What was written to open files found no room when it was to join the index last.
-  private let contentWaits = Atomic(false)
   private let timer: CommitTimer
   let commits = CommitQueue()
   let roomGivenBack = RoomGivenBack()
@@ -105,25 +103,20 @@ public final class Vault: Sendable {
   /// A file that cannot be stored does not keep the others back: they are durable also where this throws for its sake.
   public func commit() throws(VaultError) {
     defer { files.dropKeysLeft() }
-    let joined = Result { () throws(VaultError) in try VaultError.catching { try joinAll() } }
+    let joined = Result { () throws(VaultError) in try VaultError.catching { try files.joinAll() } }
     try commitJoined()
     try joined.get()
   }
 
-  /// What was written to open files joins the index, as far as there is room for it.
-  private func joinAll() throws {
-    do {
-      try files.joinAll()
-      contentWaits.store(false, ordering: .relaxed)
-    } catch {
-      contentWaits.store(VaultError.wrapping(error).isOfRoom, ordering: .relaxed)
-      throw error
-    }
+  /// Little room is left on the vault's disk, as of now.
+  public var isShortOfRoom: Bool {
+    room.look()
+    return room.isShort
   }
 
-  /// The disk had no room for all that waits in memory when somebody tried last.
+  /// There was no room for all that waits in memory when it was to be stored last.
   public var waitsForRoom: Bool {
-    contentWaits.load(ordering: .relaxed) || room.hasRefused.load(ordering: .relaxed)
+    room.hasRefused.load(ordering: .relaxed) || files.waitForRoom
   }
 
   /// Makes durable what has joined the index, without waiting for what open files have in memory.
@@ -395,7 +388,7 @@ public final class Vault: Sendable {
   func commitInBackground() {
     if state.withLock({ $0.isClosed }) { return }
     defer { files.dropKeysLeft() }
-    try? joinAll()
+    try? files.joinAll()
     do {
       try commitJoined()
       try withRoom { try anchor.flush() }

@@ -275,8 +275,8 @@ final class FileRegistry: Sendable {
     for node in nodes { node.record(error, isBreaking: isFinal) }
   }
 
-  /// Joins every file that has changes; one that fails does not keep the others back. Throws the first failure: also one
-  /// that is known already, because what was written to that file is still not stored.
+  /// Joins every file that has changes; one that fails does not keep the others back. Throws the first failure, but one of room
+  /// before others: also one that is known already, because what was written to that file is still not stored.
   func joinAll() throws {
     // Not the nodes, for one that nobody uses is let go of at once: the next may need its descriptor.
     let numbers = state.withLock { state in state.entries.filter { !$0.value.isUnlinked }.map(\.key) }
@@ -291,12 +291,24 @@ final class FileRegistry: Sendable {
         try node.join()
       } catch {
         // There may be room later, without anybody changing something here.
-        if VaultError.wrapping(error).isOfRoom { node.vault.commitSoon() }
+        if VaultError.wrapping(error).isOfRoom {
+          node.vault.commitSoon()
+          if !(failure.map { VaultError.wrapping($0).isOfRoom } ?? false) { failure = error }
+        }
         let known = VaultError.wrapping(error) == .needsReopening ? node.overlay.withLock { $0.failure } : nil
         failure = failure ?? known ?? error
       }
     }
     if let failure { throw failure }
+  }
+
+  /// The content of some file found no room when it was to be stored last.
+  var waitForRoom: Bool {
+    let nodes = state.withLock { state in state.entries.values.map(\.node) }
+    return nodes.contains { node in
+      node.hasChanges.load(ordering: .acquiring)
+        && node.overlay.withLock { $0.isFailing && ($0.failure?.isOfRoom ?? false) }
+    }
   }
 
   // MARK: Locking

@@ -27,7 +27,7 @@ struct AgentStatusCommand: ParsableCommand {
     if options.json { return try Output.json(status) }
     Output.line("process    \(status.process)")
     Output.line("vault      \(status.vaultID)\(status.readOnly ? ", read only" : "")")
-    Output.line("folder     \(PathText.shown(Array(status.folder.utf8)))")
+    if let folder = status.folder { Output.line("folder     \(PathText.shown(Array(folder.utf8)))") }
     Output.line("state      \(status.state.rawValue) since \(status.since)")
     let idle =
       status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes \(AgentSettings.idleness)" : "never"
@@ -38,9 +38,10 @@ struct AgentStatusCommand: ParsableCommand {
     if let fingerprint = status.escrowKeyFingerprint {
       Output.line("escrow     \(EscrowNotice.byPolicy): \(fingerprint)")
     }
-    for mount in status.mountDetails { Output.line("mounted    \(mount.line)") }
-    if status.waitsForRoom {
-      Output.line("waiting    what programs wrote last is in memory alone: the vault's disk is full; make room there")
+    for mount in status.mountDetails ?? [] { Output.line("mounted    \(mount.line)") }
+    if status.waitsForRoom ?? false {
+      Output.line(
+        "waiting    what programs wrote last is in memory alone: there was no room for it on the vault's disk")
     }
     Output.line("swap       \(status.memoryLocked ? "all memory is kept out of it" : "only keys are kept out of it")")
     Output.line("dumps      \(status.coreDumpsOff ? "no core dumps, no debuggers" : "core dumps are possible")")
@@ -53,6 +54,7 @@ extension AgentStatus.Mount {
     let notes =
       (folder == "/" ? [] : ["folder \(PathText.shown(Array(folder.utf8)))"]) + (readOnly ? ["read only"] : [])
       + (allowOther ? ["for other users too"] : [])
+      + (detached ? ["taken out of the tree, but programs use it still"] : [])
     return ([PathText.shown(Array(place.utf8))] + notes).joined(separator: ", ")
   }
 }
@@ -64,7 +66,7 @@ struct AgentStopCommand: ParsableCommand {
       Example:
         coffer agent stop
 
-      Where the disk has no room for what programs wrote last, the agent says so and goes on. Commands that are running are interrupted, and mounts end: where programs use files in one, they are named. When it
+      Where what programs wrote last cannot be stored, the agent says so and goes on: on a full disk until there is room. Commands that are running are interrupted, and mounts end: where programs use files in one, they are named. When it
       returns, the vault can be opened by others.
       """)
 
@@ -76,7 +78,7 @@ struct AgentStopCommand: ParsableCommand {
   func run() throws {
     // Where the agent does not say what is mounted, it is ended all the same.
     let used = (try? AgentClient.connect(options)?.status()).map { UsedMounts(at: $0.mounts, servedBy: $0.process) }
-    // Also where what programs wrote last finds no room: the mounts have ended all the same.
+    // Also where something was lost: those that have ended are told of, and where the agent goes on none has.
     defer { used?.tell() }
     let wasRunning = try AgentClient.stopAgent(of: options, isForced: force)
     if !wasRunning { try AgentClient.requireNoHolder(of: options) }

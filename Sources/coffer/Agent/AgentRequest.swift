@@ -86,7 +86,8 @@ struct AgentRequest: Sendable {
       writer.write(UInt8(immediately ? 1 : 0))
     case .stop(let isForced):
       begin(.stop)
-      writer.write(UInt8(isForced ? 1 : 0))
+      // Without more an agent of any version understands it.
+      if isForced { writer.write(UInt8(1)) }
     }
     let count = writer.bytes.count + (secret?.count ?? 0)
     return SecretBytes(count: IncomingRequest.headerByteCount + count) { buffer in
@@ -129,7 +130,7 @@ struct AgentRequest: Sendable {
         Command(arguments: arguments, environment: environment, hasTerminal: hasTerminal, places: places))
     case .status: body = .status(untilLocked: try reader.flag())
     case .lock: body = .lock(immediately: try reader.flag())
-    case .stop, .unlock: body = .stop(isForced: try reader.flag())
+    case .stop, .unlock: body = .stop(isForced: reader.remaining > 0 ? try reader.flag() : false)
     }
     try reader.finish()
   }

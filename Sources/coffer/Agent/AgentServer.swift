@@ -320,7 +320,7 @@ final class AgentServer {
       since: since.formatted(.iso8601), idleLockMinutes: presentIdleMinutes, graceSeconds: vault.graceSeconds,
       commands: runningCount, readOnly: vault.container.isReadOnly,
       memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
-      mountDetails: vault.mounts.details, folder: vault.path, waitsForRoom: vault.container.waitsForRoom,
+      mountDetails: vault.mounts.details, folder: vault.presentPath, waitsForRoom: vault.container.waitsForRoom,
       company: vault.link.isConnected.map { $0 ? "connected" : "offline" },
       escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint),
       auditFault: vault.container.auditFault?.sentence)

@@ -9,10 +9,12 @@ struct AgentStatus: Codable, Sendable {
 
   struct Mount: Codable, Sendable {
     let place: String
-    /// Of the vault.
+    /// Of the vault, as it was called when it was mounted.
     let folder: String
     let readOnly: Bool
     let allowOther: Bool
+    /// Somebody has taken it out of the tree, and programs use it still.
+    var detached: Bool
   }
 
   let running: Bool
@@ -34,11 +36,11 @@ struct AgentStatus: Codable, Sendable {
   /// Where the vault is mounted.
   let mounts: [String]
   /// The same with what is shown there, and how.
-  let mountDetails: [Mount]
-  /// The vault's folder.
-  let folder: String
-  /// The vault's disk has no room for what programs wrote last, which is in memory alone.
-  let waitsForRoom: Bool
+  var mountDetails: [Mount]?
+  /// The vault's folder, where it is still where it was when the agent began.
+  var folder: String?
+  /// What programs wrote last is in memory alone: there was no room for it when it was to be stored.
+  var waitsForRoom: Bool?
   /// Whether the vault's company is heard of at once: `connected` or `offline`; absent where there is none.
   var company: String?
   /// The fingerprint of the company's key that opens the vault, too, because its policy asks for that.

@@ -10,8 +10,8 @@ final class HeldVault: Sendable {
   let mounts: HeldMounts
   /// With the company that it belongs to.
   let link: HeldLink
-  /// Of its folder, absolute.
-  let path: String
+  /// Of its folder when this began, absolute.
+  private let path: String
   let identity: FolderIdentity
   /// The folder of its key store.
   let keyStore: FolderIdentity?
@@ -61,6 +61,9 @@ final class HeldVault: Sendable {
     return (now, state.since.withLock { $0 })
   }
 
+  /// The vault's folder; nil where somebody has moved it since.
+  var presentPath: String? { (try? FolderIdentity(at: path)) == identity ? path : nil }
+
   func unlock(_ passcode: SecretBytes) -> AgentAnswer {
     outcome {
       try container.unlock(passcode: passcode)
@@ -82,37 +85,70 @@ final class HeldVault: Sendable {
         case .locking: "locked; what is being read or written has \(graceSeconds.plain) seconds"
         case .unlocked: "locked, and unlocked again by somebody else"
         }
-      return when
+      return when + (mounts.hasLostPages ? "\n" + Self.lostPages : "")
         + "\nstill readable until coffer agent stop: names, and files of the classes until-first-unlock and none"
     }
   }
 
-  /// Stores what waits in memory; where that cannot be, why the agent does not end.
+  /// Stores what waits in memory, and what programs stored to mappings; where that cannot be, why the agent does not end.
   func refusalToEnd() -> AgentAnswer? {
+    if let refusal = refusalToStore() { return refusal }
+    guard mounts.mayHoldPages else { return nil }
+    // The kernel loses what finds no room when it gives it back.
+    if container.isShortOfRoom {
+      return .outcome(
+        code: 73,
+        text:
+          "little room is left on the vault's disk, and programs have files open for writing in a mount: what they stored to "
+          + "mappings may not fit. \(Self.advice)")
+    }
+    if !mounts.bringPagesBack() {
+      return .outcome(
+        code: 73,
+        text: Self.lostPages + ": close what uses them, or end the agent all the same with: coffer agent stop --force")
+    }
+    return refusalToStore()
+  }
+
+  private func refusalToStore() -> AgentAnswer? {
     do {
       try container.commit()
       return nil
-    } catch let error as ContainerError where error.category == .cannotCreate || error.category == .inputOutput {
-      return .outcome(
-        code: Failure.code(error.category),
-        text:
-          "\(error.description): what programs wrote last is not stored yet, and would be lost. Mend that and try again, or give "
-          + "it up with: coffer agent stop --force")
+    } catch let error as ContainerError {
+      switch error.category {
+      case .cannotCreate, .inputOutput:
+        return .outcome(
+          code: Failure.code(error.category),
+          text: "\(error.description): what programs wrote last is not stored. \(Self.advice)")
+      case .closedToChanges:
+        return .outcome(
+          code: Failure.code(error.category),
+          text:
+            "\(error.description). What programs wrote since then cannot be stored any more; end the agent all the same with: "
+            + "coffer agent stop --force")
+      case .usage, .damaged, .notFound, .tryAgain, .refused, .cancelled: return nil
+      }
     } catch {
-      // It is nothing that a later try would store.
       return nil
     }
   }
 
+  private static let advice =
+    "Make room, or mend what is wrong, and try again; what is not stored is lost with: coffer agent stop --force"
+  private static let lostPages =
+    "what programs had stored to mappings of files last could not be stored, and is lost"
+
   /// Commits, and gives the vault back.
   func close() -> AgentAnswer {
     link.stop()
-    mounts.endAll(forGood: true)
+    let arePagesStored = mounts.endAll(forGood: true)
     let answer = outcome {
       try container.close()
       return "the agent has ended"
     }
-    guard case .outcome(let code, let text) = answer, code != 0 else { return answer }
+    guard case .outcome(let code, let text) = answer, code != 0 else {
+      return arePagesStored ? answer : .outcome(code: 73, text: "the agent has ended; \(Self.lostPages)")
+    }
     return .outcome(code: code, text: "\(text); the agent has ended, and what it could not store is lost")
   }
 

@@ -61,7 +61,9 @@ struct UnlockCommand: ParsableCommand {
     if let fingerprint = status.escrowKeyFingerprint { Output.note("\(EscrowNotice.byPolicy): \(fingerprint)") }
     if options.json { return try Output.json(status) }
     let idle = status.idleLockMinutes
-    Output.line(idle > 0 ? "unlocked; locks after \(idle.plain) minutes \(AgentSettings.idleness)" : "unlocked")
+    Output.line(
+      idle > 0
+        ? "unlocked; locks after \(idle.plain) minutes \(AgentSettings.idleness)" : "unlocked; never locks by itself")
   }
 }
 

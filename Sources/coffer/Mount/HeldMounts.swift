@@ -20,11 +20,33 @@
 
     init(_ container: Container) { self.container = container }
 
+    /// Those that have not ended, whatever the kernel still has of others for programs that stand in them.
+    private var present: [MountServer] { state.withLock(\.servers).filter { !$0.hasEnded } }
+
+    /// As of ``MountServer/mayHoldPages``.
+    var mayHoldPages: Bool { present.contains(where: \.mayHoldPages) }
+
+    /// Has the kernels give back what programs have stored to mappings; `false` where something of that could not be stored.
+    func bringPagesBack() -> Bool {
+      for server in present { server.bringPagesBack() }
+      return !hasLostPages
+    }
+
+    /// As of ``MountServer/hasLostPages``.
+    var hasLostPages: Bool { present.contains(where: \.hasLostPages) }
+
     /// Canonical paths of the mount points.
-    var places: [String] { state.withLock { $0.servers.map(\.place) } }
+    var places: [String] { present.map(\.place) }
     /// The same with what is shown there.
     var details: [AgentStatus.Mount] {
-      state.withLock { state in state.servers.compactMap { state.details[ObjectIdentifier($0)] } }
+      let details = state.withLock(\.details)
+      let present = present
+      return present.compactMap { server in
+        var found = details[ObjectIdentifier(server)]
+        let isLast = present.last { $0.place == server.place } === server
+        found?.detached = !isLast || !Mounts.isVault(at: server.place)
+        return found
+      }
     }
     /// Those that are still seen there: a mount that was taken out of the tree lives on while programs use files in it.
     var placesInTree: [String] { places.filter(Mounts.isVault) }
@@ -33,7 +55,9 @@
     var uses: Int { state.withLock { state in state.servers.reduce(state.formerUses) { $0 + $1.view.uses } } }
 
     /// Mounts the folder at `path` on `place`, a canonical path; returns when it is live.
-    func mount(_ path: VaultPath, at place: String, isReadOnly: Bool, _ settings: MountSettings) throws -> MountServer {
+    func mount(_ path: VaultPath, at place: String, isReadOnly: Bool, _ settings: MountSettings = MountSettings())
+      throws -> MountServer
+    {
       let view = try container.view(of: path, isReadOnly: isReadOnly)
       let server = try MountServer.mount(view, at: place, settings) { [weak self] server in
         self?.forget(server)
@@ -43,7 +67,7 @@
         state.servers.append(server)
         state.details[ObjectIdentifier(server)] = AgentStatus.Mount(
           place: place, folder: String(decoding: path.bytes, as: UTF8.self), readOnly: view.isReadOnly,
-          allowOther: settings.allowsOthers)
+          allowOther: settings.allowsOthers, detached: false)
         return false
       }
       if isTooLate {
@@ -88,17 +112,21 @@
       }
     }
 
-    /// Brings what programs wrote into the vault, and ends all mounts, whoever uses them. No more can be made where the
-    /// vault is given back.
-    func endAll(forGood: Bool = false) {
+    /// Brings what programs wrote into the vault, and ends all mounts, whoever uses them; `false` where something of what they
+    /// stored to mappings is lost. No more can be made where the vault is given back.
+    @discardableResult
+    func endAll(forGood: Bool = false) -> Bool {
       let servers = state.withLock { state in
         if forGood { state.isEnding = true }
         return state.servers
       }
+      var isStored = true
       for server in servers {
-        try? server.end(isForced: true)
+        // What else could not be stored the vault tells.
+        do { try server.end(isForced: true) } catch { if error == .pagesLost { isStored = false } }
         forget(server)
       }
+      return isStored
     }
   }
 #else
@@ -110,11 +138,15 @@
     let details: [AgentStatus.Mount] = []
     let placesInTree: [String] = []
     let uses = 0
+    let mayHoldPages = false
+    let hasLostPages = false
 
     init(_ container: Container) {}
 
     func recheck() {}
     func recheckTelling() {}
-    func endAll(forGood: Bool = false) {}
+    func bringPagesBack() -> Bool { true }
+    @discardableResult
+    func endAll(forGood: Bool = false) -> Bool { true }
   }
 #endif

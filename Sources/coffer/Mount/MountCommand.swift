@@ -13,8 +13,8 @@
           coffer mount ~/Files
           coffer mount --folder /reports --read-only ~/Reports
 
-        The agent serves the folder, and is started where there is none. When this returns, programs can use it. What they
-        write is in the vault when they have closed the file, and durable when they have synced it, or a few seconds later.
+        The agent serves the folder, and is started where there is none. When this returns, programs can use it. Other
+        commands see what they write when the file is closed; it is durable once it is synced, or a few seconds later.
         While the vault is locked, content of class complete cannot be read there either. It ends with coffer unmount, with
         the agent, or when a company's policy takes the right away.
         """)
@@ -116,6 +116,8 @@
 
     private func stay(_ server: MountServer) throws {
       let interrupts = Session.present.interrupts
+      // Who only waits here does not use the vault.
+      Session.present.noteIdleness()
       while !server.waitForEnd(orUntil: { interrupts.isRaised }) {
         do { try server.end(isForced: true) } catch { throw Failure(error) }
         throw Failure(

@@ -24,17 +24,19 @@
       path = (parent == "/" ? "" : parent) + "/" + url.lastPathComponent
     }
 
-    /// Why a path cannot be opened as a folder.
-    private static func refusal(of path: String) -> Failure {
-      let status: FileStatus?
+    /// Opens the folder itself. Throws what a person can do something about.
+    private func opened() throws -> OwnedDescriptor {
       do {
-        status = try FileSystem().status(of: path)
+        return try FileSystem().open(path, .directory)
       } catch {
-        return .cannotCreate("\(path) cannot be looked at: a folder above it is not yours to pass")
+        if error.isDenied {
+          throw Failure.cannotCreate(
+            "\(path) is not yours to read, or a folder above it is not yours to pass; choose a folder of yours")
+        }
+        guard error.isAbsent else { throw error }
+        guard try FileSystem().status(of: path) == nil else { throw Failure.usage("\(path) is no folder") }
+        throw Failure.notFound("\(path): no such folder; make an empty one first")
       }
-      guard let status else { return .notFound("\(path): no such folder; make an empty one first") }
-      guard status.kind == .directory else { return .usage("\(path) is no folder") }
-      return .cannotCreate("\(path) is not yours to read; choose a folder of yours")
     }
 
     /// Throws unless a vault can be mounted here.
@@ -48,12 +50,7 @@
         throw Failure.cannotCreate(
           "a vault is mounted there already; end that first with: coffer unmount " + path.quotedForShell)
       }
-      let folder: OwnedDescriptor
-      do {
-        folder = try FileSystem().open(path, .directory)
-      } catch {
-        throw Self.refusal(of: path)
-      }
+      let folder = try opened()
       guard try !options.isInVault(path) else {
         throw Failure.usage("a vault cannot be mounted on its own folder, or inside it; choose another one")
       }
@@ -82,7 +79,7 @@
       let code: Int32 =
         switch error {
         case .noDevice, .deviceRefused, .noHelper: 69
-        case .failed, .othersRefused: 73
+        case .failed, .othersRefused, .pagesLost: 73
         case .noThread, .busy, .busyBelow, .notStored: 75
         case .notMounted: 66
         case .foreign: 64

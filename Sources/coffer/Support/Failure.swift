@@ -72,7 +72,7 @@ struct Failure: Error {
     case .damaged: 65
     case .notFound: 66
     case .cannotCreate: 73
-    case .inputOutput: 74
+    case .inputOutput, .closedToChanges: 74
     case .tryAgain: 75
     case .refused: 77
     case .cancelled: 130

@@ -183,6 +183,7 @@ final class MountTests {
       "/usr/bin/python3", ["-c", "import sys; file = open('mnt/file'); print('open', flush=True); sys.stdin.read()"])
     #expect(user.line() == "open\n")
     try shell("umount -l mnt")
+    #expect(try desk.served("agent", "status").output.contains("taken out of the tree, but programs use it still\n"))
     try desk.served("backup", "copy")
     #expect(try desk.done("verify", "--vault", "copy").output.contains("damaged    nothing"))
     user.endInput()
@@ -365,7 +366,10 @@ final class MountTests {
       let stopped = try desk.served("agent", "stop")
       let told = "programs used files in the mount at \(desk.path("mnt")), which has ended (process "
       #expect(stopped.errors.contains(told), "\(stopped.errors)")
-    case "force": try desk.served("unmount", "--force", "mnt")
+    case "force":
+      try desk.served("unmount", "--force", "mnt")
+      // The kernel still has it, for the program.
+      #expect(try desk.agentStatus()?["mounts"] as? [String] == [])
     default:
       kill(process, SIGTERM)
       while FileManager.default.fileExists(atPath: "/proc/\(process)/exe") { sched_yield() }
@@ -398,6 +402,15 @@ final class MountTests {
     kill(try desk.agentProcess(), SIGKILL)
     try desk.unlock()
     #expect(try desk.served("cat", "/file").bytes == noise(100_000))
+  }
+
+  @Test func `who waits for a mount in the foreground does not keep the vault from being locked`() throws {
+    try desk.unlock("--idle-lock", "0.01", "--grace", "0")
+    let mount = try desk.start("coffer", ["mount", "--foreground", "mnt"])
+    #expect(mount.line().contains("mounted on"))
+    #expect(try desk.agentStatus("--until-locked")?["state"] as? String == "locked")
+    mount.signal(SIGINT)
+    #expect(mount.wait().code == 130)
   }
 
   @Test func `a company's policy lets the vault be mounted, and takes it away`() async throws {

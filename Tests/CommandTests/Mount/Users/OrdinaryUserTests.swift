@@ -73,7 +73,7 @@ import Testing
         stranger 1
         cat: mnt/file: Permission denied
         root 1
-        coffer: another user has mounted it, who alone can end it
+        coffer: another user has mounted it: they can end it, or root
         unmount 77
         text
         coffer: unmounted

@@ -133,7 +133,7 @@ final class FullDiskMountTests {
     let process = try desk.agentProcess()
     let refused = try desk.run("coffer", ["agent", "stop"])
     #expect(refused.code == 73 && refused.output.isEmpty, "\(refused.output)")
-    #expect(refused.errors.contains("would be lost") && refused.errors.contains("agent stop --force"))
+    #expect(refused.errors.contains("is not stored") && refused.errors.contains("agent stop --force"))
     // It goes on as before, and says what it waits for.
     #expect(try desk.agentProcess() == process)
     #expect(try desk.agentStatus()?["waitsForRoom"] as? Bool == true)
@@ -152,6 +152,37 @@ final class FullDiskMountTests {
     #expect(try desk.agentStatus() == nil)
     try desk.done("verify", "--deep")
     #expect(try desk.done("cat", "/text").output == "text\n")
+  }
+
+  /// The kernel forgets what it gives back and finds no room for.
+  @Test(arguments: ["agent stop", "agent stop --force", "unmount --force mnt", "lock --now"])
+  func `what is stored to a mapping and finds no room is not lost in silence`(_ command: String) throws {
+    // More than finds room; or so little that the kernel gives nothing back before it is asked.
+    let count = command == "agent stop" ? 256 << 10 : 6 << 20
+    try Kernel.makeFile(desk.path("mnt/mapped"), noise(count))
+    let file = try Handle(desk.path("mnt/mapped"), O_RDWR)
+    try file.sync()
+    let map = try Mapping(of: file, count: count)
+    for page in stride(from: 0, to: count, by: 4096) { map[page..<(page + 4)] = Array("mine".utf8) }
+    try shell("cat /dev/zero > disk/filler 2>/dev/null; true")
+    let ended = try desk.run("coffer", command.split(separator: " ").map(String.init))
+    if command == "agent stop" {
+      // Nothing is lost yet.
+      #expect(ended.code == 73 && ended.errors.contains("stored to mappings may not fit"), "\(ended.errors)")
+      try desk.remove("disk/filler")
+      try file.sync()
+      try desk.served("agent", "stop", "--force")
+      let content = try desk.done("cat", "/mapped").bytes
+      #expect(stride(from: 0, to: count, by: 4096).allSatisfy { Array(content[$0..<($0 + 4)]) == Array("mine".utf8) })
+    } else {
+      #expect(ended.code == (command == "lock --now" ? 0 : 73), "\(ended.errors)")
+      let said = ended.output + ended.errors
+      #expect(said.contains("stored to mappings of files last could not be stored, and is lost"), "\(said)")
+      try desk.remove("disk/filler")
+      _ = try desk.run("coffer", ["agent", "stop", "--force"])
+      try desk.done("verify", "--deep")
+      #expect(try desk.done("cat", "/large").bytes == noise(2 << 20))
+    }
   }
 
   @Test func `a command is not refused for what a program could not store`() throws {
