@@ -85,8 +85,8 @@ public final class Container: Sendable {
 
   /// There was no room for all that waits in memory when it was to be stored last: it is lost if this process ends before.
   public var waitsForRoom: Bool { vault.waitsForRoom }
-  /// Little room is left on the vault's disk.
-  public var isShortOfRoom: Bool { vault.isShortOfRoom }
+  /// Whether so much more finds room on the vault's disk now. Nobody else is kept from taking it first.
+  public func hasRoom(forBytes byteCount: UInt64) -> Bool { vault.hasRoom(forBytes: byteCount) }
 
   /// Makes every change so far durable.
   public func commit() throws { try ContainerError.catching(storeAll) }

@@ -21,9 +21,10 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case notMounted
   /// Something else is mounted there.
   case foreign
-  /// The mount has ended, and what programs wrote last could not be stored; whether the disk is full.
-  case notStored(isFull: Bool)
-  /// The mount has ended, and what programs had stored to mappings could not be stored: it is lost.
+  /// The mount has ended, and what programs wrote last could not be stored; whether the disk is full, and whether something of what
+  /// they had stored to mappings is lost.
+  case notStored(isFull: Bool, arePagesLost: Bool)
+  /// The mount has ended, and something of what programs had stored to mappings could not be stored: it is lost.
   case pagesLost
 
   /// It is used, and can be taken out of the tree all the same.
@@ -35,6 +36,10 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   }
 
   public var description: String { text(namingPrograms: false) }
+
+  /// Of what the kernel gave back and nobody could take.
+  public static let loss =
+    "something that programs had stored to mappings of files could not be stored, and is lost; those that synced have been told"
 
   /// - Parameter namingPrograms: as of ``MountUsers/text(naming:)``.
   public func text(namingPrograms: Bool) -> String {
@@ -55,12 +60,11 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .notYours: "another user has mounted it: they can end it, or root"
     case .notMounted: "no vault is mounted there"
     case .foreign: "what is mounted there is no vault"
-    case .pagesLost:
-      "unmounted, but what programs had stored to mappings of files last could not be stored, and is lost: is the vault's disk full?"
-    case .notStored(let isFull):
+    case .pagesLost: "unmounted, but \(Self.loss)"
+    case .notStored(let isFull, let arePagesLost):
       (isFull ? "unmounted, but the vault's disk is full: make room there" : "unmounted, but the vault's disk fails")
-        + ". What programs wrote last is not stored yet; the agent has it and goes on trying, and what it has is lost if "
-        + "it ends before"
+        + ". What programs wrote last is not stored yet; the agent has it and goes on trying, and what it has is lost if it ends before"
+        + (arePagesLost ? ". And \(Self.loss)" : "")
     }
   }
 }

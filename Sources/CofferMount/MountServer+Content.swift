@@ -79,7 +79,7 @@ extension MountServer {
               try server.withRoom { try file.write(UnsafeRawBufferPointer(rebasing: bytes), at: part.lowerBound) }
             }
           } catch {
-            server.didLosePages(of: file.number)
+            server.didLosePages(error)
             throw error
           }
           fuse_reply_write(request.handle, count)
@@ -114,9 +114,8 @@ extension MountServer {
       }
     }
     operations.fsync = { request, _, _, info in
-      Request.answer(request) { request, server in
+      Request.answer(request) { request, _ in
         guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
-        server.didTellLoss(of: file.number)
         try file.sync()
         request.done()
       }

@@ -28,8 +28,8 @@ public final class MountServer: Sendable {
   /// What kept the last of what programs wrote from being stored, when the mount ended.
   private let failure = Mutex<ViewError?>(nil)
   private let phaseChanged = NSCondition()
-  /// Files of which something is lost that a program had stored to a mapping, and no program has been told of that.
-  private let lost = Mutex<Set<InodeNumber>>([])
+  /// Something that a program had stored to a mapping is lost, and whoever ends the mount has not been told.
+  private let isLossUntold = Atomic(false)
   /// Threads that wait until a kernel has been told.
   private let waiterCount = Atomic(0)
   private let writers = Mutex<[InodeNumber: Writers]>([:])
@@ -210,7 +210,7 @@ public final class MountServer: Sendable {
     }
   }
 
-  /// Ends the mount. Throws ``MountError/notStored(isFull:)`` or ``MountError/pagesLost`` where it has ended and something is not
+  /// Ends the mount. Throws ``MountError/notStored(isFull:arePagesLost:)`` or ``MountError/pagesLost`` where it has ended and something is not
   /// stored, and ``MountError/busy`` where programs use it, unless `isForced`: then what they wrote is brought
   /// into the vault, and nothing passes any more.
   public func end(isForced: Bool) throws(MountError) {
@@ -224,8 +224,8 @@ public final class MountServer: Sendable {
       }
       // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
       if !hasEnded { cutOff() }
-      try outcome.get()
-      return try requireStored()
+      try requireStored()
+      return try outcome.get()
     }
     let end = Date(timeIntervalSinceNow: Self.endTime)
     if !waitForEnd(orUntil: { Date() >= end }) { cutOff() }
@@ -233,8 +233,11 @@ public final class MountServer: Sendable {
   }
 
   private func requireStored() throws(MountError) {
-    if hasLostPages { throw .pagesLost }
-    if let failure = failure.withLock({ $0 }) { throw .notStored(isFull: failure == .full) }
+    let arePagesLost = takeLoss()
+    if let failure = failure.withLock({ $0 }) {
+      throw .notStored(isFull: failure == .full, arePagesLost: arePagesLost)
+    }
+    if arePagesLost { throw .pagesLost }
   }
 
   /// A failure is told to whoever ends the mount, unless a later try has stored everything.
@@ -299,7 +302,6 @@ public final class MountServer: Sendable {
   }
 
   func didClose(_ number: InodeNumber) {
-    didTellLoss(of: number)
     writers.withLock { writers in
       guard let present = writers[number] else { return }
       if present.count > 1 {
@@ -331,21 +333,34 @@ public final class MountServer: Sendable {
     throw .ended
   }
 
-  /// The kernel has given back what a program had stored to a mapping, which could not be taken, and forgets it. It tells the next
-  /// program that syncs or closes the file.
-  func didLosePages(of number: InodeNumber) { lost.withLock { _ = $0.insert(number) } }
+  /// The kernel has given back what a program had stored to a mapping, which could not be taken, and forgets it. It tells a program
+  /// that syncs the file, or closes it afterwards; who stores to a mapping and does neither hears nothing.
+  func didLosePages(_ error: any Error) {
+    switch error as? ViewError {
+    // Stored after the mount was taken away, or the vault locked: of what was there before, all has come.
+    case .ended, .locked: break
+    default: isLossUntold.store(true, ordering: .relaxed)
+    }
+  }
 
-  /// A program has synced or closed the file.
-  func didTellLoss(of number: InodeNumber) { lost.withLock { _ = $0.remove(number) } }
+  /// Whether something is lost that a program had stored to a mapping, since this was asked last.
+  public func takeLoss() -> Bool { isLossUntold.exchange(false, ordering: .relaxed) }
 
-  /// Something is lost that programs had stored to mappings, which they may not know.
-  public var hasLostPages: Bool { lost.withLock { !$0.isEmpty } }
-
-  /// The kernel may have something of a file that a program has stored to a mapping.
-  public var mayHoldPages: Bool { writers.withLock { !$0.isEmpty } }
+  /// How much programs may have stored to mappings that the kernel has not given back: no more than the files have that are open for
+  /// it, in bytes.
+  public var mappedByteCount: UInt64 {
+    let numbers = writers.withLock { Array($0.keys) }
+    return numbers.reduce(0) { sum, number in
+      let count = (try? view.attributes(of: number).byteCount) ?? 0
+      let (result, isTooMuch) = sum.addingReportingOverflow(count)
+      return isTooMuch ? .max : result
+    }
+  }
 
   /// Has the kernel give back what programs have stored to mappings, so that it is stored with what comes next.
-  public func bringPagesBack() { dropContent() }
+  public func bringPagesBack() {
+    for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
+  }
 
   /// The kernel has given `count` tellings of a file back, or never got them.
   func didGiveBack(_ number: InodeNumber, _ count: UInt64 = 1) {

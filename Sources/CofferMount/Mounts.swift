@@ -20,8 +20,9 @@ public enum Mounts {
   static func setReadAhead(at place: String) {
     // The kernel has one of its own from the answer to its hello, which may be on its way: it asks nothing before it has that.
     var found = statvfs()
-    guard geteuid() == 0, statvfs(place, &found) == 0, let device = entry(at: place)?.device else { return }
-    try? "1024".write(toFile: "/sys/class/bdi/\(device)/read_ahead_kb", atomically: false, encoding: .utf8)
+    guard geteuid() == 0, statvfs(place, &found) == 0, let entry = entry(at: place), entry.kind == "fuse.coffer"
+    else { return }
+    try? "1024".write(toFile: "/sys/class/bdi/\(entry.device)/read_ahead_kb", atomically: false, encoding: .utf8)
   }
 
   /// Whether the server of a mount at a canonical path is gone: nothing there can be looked at.

@@ -108,10 +108,9 @@ public final class Vault: Sendable {
     try joined.get()
   }
 
-  /// Little room is left on the vault's disk, as of now.
-  public var isShortOfRoom: Bool {
-    room.look()
-    return room.isShort
+  /// Whether so much more finds room on the vault's disk now. Nobody else is kept from taking it first.
+  public func hasRoom(forBytes byteCount: UInt64) -> Bool {
+    room.has(min(Int(clamping: byteCount), .max - DiskRoom.reserve) + DiskRoom.reserve, fileCount: 0)
   }
 
   /// There was no room for all that waits in memory when it was to be stored last.

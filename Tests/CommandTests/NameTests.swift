@@ -58,6 +58,9 @@ import Testing
       try desk.refused(Int32(code), running: arguments, unchanged: ["out"])
     }
     #expect(try desk.done("ls", "-R").output == "folder/\nfolder/text\n")
+    try desk.done("mkdir", "/other")
+    try desk.refused(73, "a file of that name is there already", running: ["mv", "/other", "/folder/text"])
+    try desk.done("rm", "-r", "/other")
     #expect(try desk.done("cat", "folder//text/").output == "text\n")
   }
 

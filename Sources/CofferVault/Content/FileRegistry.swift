@@ -276,11 +276,11 @@ final class FileRegistry: Sendable {
   }
 
   /// Joins every file that has changes; one that fails does not keep the others back. Throws the first failure, but one of room
-  /// before others: also one that is known already, because what was written to that file is still not stored.
+  /// before others, and that it is locked only where there is none else: also one that is known already, because what was written to that file is still not stored.
   func joinAll() throws {
     // Not the nodes, for one that nobody uses is let go of at once: the next may need its descriptor.
     let numbers = state.withLock { state in state.entries.filter { !$0.value.isUnlinked }.map(\.key) }
-    var failure: (any Error)?
+    var failure: VaultError?
     for number in numbers {
       guard let node = node(number), node.hasChanges.load(ordering: .acquiring), beginWork(on: node) else { continue }
       defer {
@@ -291,12 +291,10 @@ final class FileRegistry: Sendable {
         try node.join()
       } catch {
         // There may be room later, without anybody changing something here.
-        if VaultError.wrapping(error).isOfRoom {
-          node.vault.commitSoon()
-          if !(failure.map { VaultError.wrapping($0).isOfRoom } ?? false) { failure = error }
-        }
+        if VaultError.wrapping(error).isOfRoom { node.vault.commitSoon() }
         let known = VaultError.wrapping(error) == .needsReopening ? node.overlay.withLock { $0.failure } : nil
-        failure = failure ?? known ?? error
+        let found = known ?? VaultError.wrapping(error)
+        if failure.map({ found.rank > $0.rank }) ?? true { failure = found }
       }
     }
     if let failure { throw failure }
@@ -304,10 +302,10 @@ final class FileRegistry: Sendable {
 
   /// The content of some file found no room when it was to be stored last.
   var waitForRoom: Bool {
-    let nodes = state.withLock { state in state.entries.values.map(\.node) }
+    let nodes = state.withLock { state in state.entries.values.filter { !$0.isUnlinked }.map(\.node) }
     return nodes.contains { node in
       node.hasChanges.load(ordering: .acquiring)
-        && node.overlay.withLock { $0.isFailing && ($0.failure?.isOfRoom ?? false) }
+        && node.overlay.withLock { $0.isFailing && !$0.isBroken && ($0.failure?.isOfRoom ?? false) }
     }
   }
 
@@ -470,4 +468,9 @@ extension FileNode {
     if object == nil, plain.count > VaultFormat.inlineLimit { try moveToObject(sized: UInt64(plain.count)) }
     try flush()
   }
+}
+
+extension VaultError {
+  /// Which of several failures to tell: what may be mended first, and last what an unlock mends.
+  fileprivate var rank: Int { isOfRoom ? 2 : self == .locked ? 0 : 1 }
 }

@@ -85,7 +85,7 @@ final class HeldVault: Sendable {
         case .locking: "locked; what is being read or written has \(graceSeconds.plain) seconds"
         case .unlocked: "locked, and unlocked again by somebody else"
         }
-      return when + (mounts.hasLostPages ? "\n" + Self.lostPages : "")
+      return when + (mounts.takeLoss().map { "\n" + $0 } ?? "")
         + "\nstill readable until coffer agent stop: names, and files of the classes until-first-unlock and none"
     }
   }
@@ -93,20 +93,18 @@ final class HeldVault: Sendable {
   /// Stores what waits in memory, and what programs stored to mappings; where that cannot be, why the agent does not end.
   func refusalToEnd() -> AgentAnswer? {
     if let refusal = refusalToStore() { return refusal }
-    guard mounts.mayHoldPages else { return nil }
+    let mapped = mounts.mappedByteCount
+    if mapped == 0 { return nil }
     // The kernel loses what finds no room when it gives it back.
-    if container.isShortOfRoom {
+    guard container.hasRoom(forBytes: mapped) else {
       return .outcome(
         code: 73,
         text:
-          "little room is left on the vault's disk, and programs have files open for writing in a mount: what they stored to "
-          + "mappings may not fit. \(Self.advice)")
+          "programs have files open in a mount that are larger than the room on the vault's disk: what they have stored to mappings "
+          + "may find none. Close them, or make room, and try again, or take the risk with: coffer agent stop --force")
     }
-    if !mounts.bringPagesBack() {
-      return .outcome(
-        code: 73,
-        text: Self.lostPages + ": close what uses them, or end the agent all the same with: coffer agent stop --force")
-    }
+    mounts.bringPagesBack()
+    if let loss = mounts.takeLoss() { return .outcome(code: 73, text: "\(loss). To end the agent now, try again") }
     return refusalToStore()
   }
 
@@ -134,20 +132,18 @@ final class HeldVault: Sendable {
   }
 
   private static let advice =
-    "Make room, or mend what is wrong, and try again; what is not stored is lost with: coffer agent stop --force"
-  private static let lostPages =
-    "what programs had stored to mappings of files last could not be stored, and is lost"
+    "Make room, or mend what is wrong, and try again. Where that is no use, what is not stored is lost with: coffer agent stop --force"
 
   /// Commits, and gives the vault back.
   func close() -> AgentAnswer {
     link.stop()
-    let arePagesStored = mounts.endAll(forGood: true)
+    let loss = mounts.endAll(forGood: true)
     let answer = outcome {
       try container.close()
       return "the agent has ended"
     }
     guard case .outcome(let code, let text) = answer, code != 0 else {
-      return arePagesStored ? answer : .outcome(code: 73, text: "the agent has ended; \(Self.lostPages)")
+      return loss.map { .outcome(code: 73, text: "the agent has ended; \($0)") } ?? answer
     }
     return .outcome(code: code, text: "\(text); the agent has ended, and what it could not store is lost")
   }

@@ -70,6 +70,8 @@ struct MoveCommand: ParsableCommand {
         do {
           try container.rename(old, to: new)
         } catch let error as ContainerError where error.category == .notFound {
+          // rename(2) puts no folder in a file's place.
+          if try container.isThere(new) { throw Failure.cannotCreate("a file of that name is there already") }
           throw Failure.notFound("the folder that it should go to is not there")
         }
         return new

@@ -23,17 +23,22 @@
     /// Those that have not ended, whatever the kernel still has of others for programs that stand in them.
     private var present: [MountServer] { state.withLock(\.servers).filter { !$0.hasEnded } }
 
-    /// As of ``MountServer/mayHoldPages``.
-    var mayHoldPages: Bool { present.contains(where: \.mayHoldPages) }
-
-    /// Has the kernels give back what programs have stored to mappings; `false` where something of that could not be stored.
-    func bringPagesBack() -> Bool {
-      for server in present { server.bringPagesBack() }
-      return !hasLostPages
+    /// As of ``MountServer/mappedByteCount``.
+    var mappedByteCount: UInt64 {
+      present.reduce(0) { sum, server in
+        let (result, isTooMuch) = sum.addingReportingOverflow(server.mappedByteCount)
+        return isTooMuch ? .max : result
+      }
     }
 
-    /// As of ``MountServer/hasLostPages``.
-    var hasLostPages: Bool { present.contains(where: \.hasLostPages) }
+    /// Has the kernel give back what programs have stored to mappings.
+    func bringPagesBack() { for server in present { server.bringPagesBack() } }
+
+    /// What is lost that programs had stored to mappings, since this was asked last; nil where nothing is.
+    func takeLoss() -> String? {
+      let losses = present.map { $0.takeLoss() }
+      return losses.contains(true) ? MountError.loss : nil
+    }
 
     /// Canonical paths of the mount points.
     var places: [String] { present.map(\.place) }
@@ -112,21 +117,31 @@
       }
     }
 
-    /// Brings what programs wrote into the vault, and ends all mounts, whoever uses them; `false` where something of what they
-    /// stored to mappings is lost. No more can be made where the vault is given back.
+    /// Brings what programs wrote into the vault, and ends all mounts, whoever uses them; returns what is lost of what they had stored
+    /// to mappings. No more can be made where the vault is given back.
     @discardableResult
-    func endAll(forGood: Bool = false) -> Bool {
+    func endAll(forGood: Bool = false) -> String? {
       let servers = state.withLock { state in
         if forGood { state.isEnding = true }
         return state.servers
       }
-      var isStored = true
+      var isLost = false
       for server in servers {
-        // What else could not be stored the vault tells.
-        do { try server.end(isForced: true) } catch { if error == .pagesLost { isStored = false } }
+        // Of one that has ended the place may be another's now.
+        if !server.hasEnded {
+          do {
+            try server.end(isForced: true)
+          } catch {
+            switch error {
+            case .pagesLost, .notStored(_, arePagesLost: true): isLost = true
+            // What else could not be stored the vault tells.
+            default: break
+            }
+          }
+        }
         forget(server)
       }
-      return isStored
+      return isLost ? MountError.loss : nil
     }
   }
 #else
@@ -138,15 +153,15 @@
     let details: [AgentStatus.Mount] = []
     let placesInTree: [String] = []
     let uses = 0
-    let mayHoldPages = false
-    let hasLostPages = false
+    let mappedByteCount: UInt64 = 0
 
     init(_ container: Container) {}
 
     func recheck() {}
     func recheckTelling() {}
-    func bringPagesBack() -> Bool { true }
+    func bringPagesBack() {}
+    func takeLoss() -> String? { nil }
     @discardableResult
-    func endAll(forGood: Bool = false) -> Bool { true }
+    func endAll(forGood: Bool = false) -> String? { nil }
   }
 #endif

@@ -40,7 +40,7 @@ final class FailingDiskTests {
     try letWrite(true)
     #expect(throws: CallError.self) { try Kernel.mkdir(desk.path("mnt/other")) }
     let refused = try desk.run("coffer", ["agent", "stop"])
-    #expect(refused.code == 74 && refused.errors.contains("coffer agent stop --force"), "\(refused.errors)")
+    #expect(refused.code == 74 && refused.errors.contains("cannot be stored any more"), "\(refused.errors)")
     #expect(try Kernel.content(desk.path("mnt/before")) == noise(100_000))
     let ended = try desk.run("coffer", ["agent", "stop", "--force"])
     #expect(ended.code == 74 && ended.errors.contains("is lost"), "\(ended.errors)")
