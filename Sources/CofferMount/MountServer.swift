@@ -29,10 +29,10 @@ public final class MountServer: Sendable {
   private let failure = Mutex<ViewError?>(nil)
   private let phaseChanged = NSCondition()
   /// Something that a program had stored to a mapping is lost, and whoever ends the mount has not been told.
-  private let isLossUntold = Atomic(false)
+  let isLossUntold = Atomic(false)
   /// Threads that wait until a kernel has been told.
   private let waiterCount = Atomic(0)
-  private let writers = Mutex<[InodeNumber: Writers]>([:])
+  let writers = Mutex<[InodeNumber: Writers]>([:])
   let pastPages = WritesPastPages()
   /// Somebody else has changed a file that is open for writing here.
   private let isDisturbed = Atomic(false)
@@ -43,7 +43,7 @@ public final class MountServer: Sendable {
   private enum Phase { case starting, mounted, live, cutOff, ended }
 
   /// How often a file is open for writing, and whether somebody else has changed it since the last write.
-  private struct Writers {
+  struct Writers {
     var count = 0
     var areDisturbed = false
     /// Where the kernel was told last that the file ends, because another mount had moved it.
@@ -313,17 +313,6 @@ public final class MountServer: Sendable {
     }
   }
 
-  /// Runs `body`, which answers a request, when the kernel has given back what it has of a file: what a program wrote to a
-  /// mapping. On a thread of its own where there may be any, for one that answers a request would wait for itself. Throws where
-  /// there is none.
-  func whenWrittenBack(_ number: InodeNumber, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
-    guard writers.withLock({ $0[number] != nil }) else { return body() }
-    try session.whileKept { [self] in
-      session.tell(.content(kernelNumber(number)))
-      body()
-    }
-  }
-
   /// The kernel is about to be told of files. Throws where the mount has been taken away: nobody would take from it again what it
   /// is told now. An answer that is on its way then is known to who takes the mount away, see ``KernelNodes/tellAll(_:pause:)``.
   func willTell(_ numbers: some Collection<InodeNumber>) throws(ViewError) {
@@ -331,35 +320,6 @@ public final class MountServer: Sendable {
     guard view.hasEnded else { return }
     for number in numbers { didGiveBack(number) }
     throw .ended
-  }
-
-  /// The kernel has given back what a program had stored to a mapping, which could not be taken, and forgets it. It tells a program
-  /// that syncs the file, or closes it afterwards; who stores to a mapping and does neither hears nothing.
-  func didLosePages(_ error: any Error) {
-    switch error as? ViewError {
-    // Stored after the mount was taken away, or the vault locked: of what was there before, all has come.
-    case .ended, .locked: break
-    default: isLossUntold.store(true, ordering: .relaxed)
-    }
-  }
-
-  /// Whether something is lost that a program had stored to a mapping, since this was asked last.
-  public func takeLoss() -> Bool { isLossUntold.exchange(false, ordering: .relaxed) }
-
-  /// How much programs may have stored to mappings that the kernel has not given back: no more than the files have that are open for
-  /// it, in bytes.
-  public var mappedByteCount: UInt64 {
-    let numbers = writers.withLock { Array($0.keys) }
-    return numbers.reduce(0) { sum, number in
-      let count = (try? view.attributes(of: number).byteCount) ?? 0
-      let (result, isTooMuch) = sum.addingReportingOverflow(count)
-      return isTooMuch ? .max : result
-    }
-  }
-
-  /// Has the kernel give back what programs have stored to mappings, so that it is stored with what comes next.
-  public func bringPagesBack() {
-    for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
   }
 
   /// The kernel has given `count` tellings of a file back, or never got them.
@@ -388,7 +348,7 @@ public final class MountServer: Sendable {
 
   /// Lets the kernel write back what it has of files, and forget it, also where a program has it mapped.
   private func dropContent() {
-    for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
+    bringPagesBack()
     didDrop()
   }
 
@@ -511,47 +471,5 @@ public final class MountServer: Sendable {
       writers.withLock { $0[number] != nil }
         ? [.content(kernelNumber(number)), .end(kernelNumber(number))] : [.content(kernelNumber(number))]
     }
-  }
-}
-
-extension MountServer {
-  private static let operations: fuse_lowlevel_ops = {
-    var operations = fuse_lowlevel_ops()
-    operations.`init` = { data, connection in
-      guard let data, let connection else { return }
-      let server = Unmanaged<MountServer>.fromOpaque(data).takeUnretainedValue()
-      server.configure(&connection.pointee)
-      server.didBecomeLive()
-    }
-    operations.forget = { request, number, count in
-      guard let request, let data = fuse_req_userdata(request) else { return }
-      let server = Unmanaged<MountServer>.fromOpaque(data).takeUnretainedValue()
-      server.didGiveBack(server.number(number), count)
-      fuse_reply_none(request)
-    }
-    setNameOperations(&operations)
-    setAttributeOperations(&operations)
-    setFolderOperations(&operations)
-    setContentOperations(&operations)
-    return operations
-  }()
-
-  /// What the kernel may do by itself. Locks of files are not asked for: it keeps them, for there is no other machine.
-  private func configure(_ connection: inout fuse_conn_info) {
-    let wanted =
-      FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_CACHE_SYMLINKS
-      | FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO
-    // What programs write comes here at once. A kernel that keeps it would tell lseek(2) of holes that are none, so that
-    // cp(1) would copy zeros, count blocks too late, and believe no size that another mount has made.
-    // Pages stay until they are declared void, whatever the times say; locks stay with the kernel; a buffer is written to
-    // and read from, without pipes between; and of clearing bits, see KernelChannel.
-    let unwanted =
-      FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS
-      | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV
-    connection.want |= UInt32(wanted) & connection.capable
-    connection.want &= ~UInt32(unwanted)
-    connection.max_background = 64
-    connection.congestion_threshold = 48
-    connection.time_gran = 1
   }
 }

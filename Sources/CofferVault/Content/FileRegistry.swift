@@ -276,7 +276,8 @@ final class FileRegistry: Sendable {
   }
 
   /// Joins every file that has changes; one that fails does not keep the others back. Throws the first failure, but one of room
-  /// before others, and that it is locked only where there is none else: also one that is known already, because what was written to that file is still not stored.
+  /// before others, and that it is locked only where there is none else: also one that is known already, because what was written
+  /// to that file is still not stored.
   func joinAll() throws {
     // Not the nodes, for one that nobody uses is let go of at once: the next may need its descriptor.
     let numbers = state.withLock { state in state.entries.filter { !$0.value.isUnlinked }.map(\.key) }

@@ -66,7 +66,8 @@ struct AgentStopCommand: ParsableCommand {
       Example:
         coffer agent stop
 
-      Where what programs wrote last cannot be stored, the agent says so and goes on: on a full disk until there is room. Commands that are running are interrupted, and mounts end: where programs use files in one, they are named. When it
+      Where what programs wrote last cannot be stored, the agent says so and goes on: on a full disk until there is room.
+      Commands that are running are interrupted, and mounts end: where programs use files in one, they are named. When it
       returns, the vault can be opened by others.
       """)
 

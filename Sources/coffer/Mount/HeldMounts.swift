@@ -25,10 +25,7 @@
 
     /// As of ``MountServer/mappedByteCount``.
     var mappedByteCount: UInt64 {
-      present.reduce(0) { sum, server in
-        let (result, isTooMuch) = sum.addingReportingOverflow(server.mappedByteCount)
-        return isTooMuch ? .max : result
-      }
+      present.reduce(0) { min($0 + $1.mappedByteCount, 1 << 60) }
     }
 
     /// Has the kernel give back what programs have stored to mappings.

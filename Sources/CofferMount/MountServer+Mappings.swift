@@ -1,0 +1,49 @@
+internal import CofferContainer
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// What programs store to mappings: the kernel has it until it gives it back, when it likes or is told to.
+extension MountServer {
+  /// The kernel has given back what a program had stored to a mapping, which could not be taken, and forgets it. It tells a program
+  /// that syncs the file, or closes it afterwards; who stores to a mapping and does neither hears nothing.
+  func didLosePages(_ error: any Error) {
+    switch error as? ViewError {
+    // Stored after the mount was taken away, or the vault locked: of what was there before, all has come.
+    case .ended, .locked: break
+    default: isLossUntold.store(true, ordering: .relaxed)
+    }
+  }
+
+  /// Whether something is lost that a program had stored to a mapping, since this was asked last.
+  public func takeLoss() -> Bool { isLossUntold.exchange(false, ordering: .relaxed) }
+
+  /// How much programs may have stored to mappings that the kernel has not given back: no more than the files have that are open for
+  /// it, in bytes.
+  public var mappedByteCount: UInt64 {
+    let numbers = writers.withLock { Array($0.keys) }
+    return numbers.reduce(0) { sum, number in
+      min(sum + min((try? view.attributes(of: number).byteCount) ?? 0, Self.byteLimit), Self.byteLimit)
+    }
+  }
+
+  /// More than any disk has.
+  private static let byteLimit: UInt64 = 1 << 60
+
+  /// Has the kernel give back what programs have stored to mappings, so that it is stored with what comes next, and forget what it has
+  /// of content.
+  public func bringPagesBack() {
+    for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
+  }
+
+  /// Runs `body`, which answers a request, when the kernel has given back what it has of a file: what a program wrote to a
+  /// mapping. On a thread of its own where there may be any, for one that answers a request would wait for itself. Throws where
+  /// there is none.
+  func whenWrittenBack(_ number: InodeNumber, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
+    guard writers.withLock({ $0[number] != nil }) else { return body() }
+    try session.whileKept { [self] in
+      session.tell(.content(kernelNumber(number)))
+      body()
+    }
+  }
+}
