@@ -167,12 +167,13 @@ final class RequestLoop: @unchecked Sendable {
     defer { processors.release() }
     /// Until when processors stay awake, by `now`.
     var end: UInt64 = 0
+    var taken = 0
     while !condition.withLock({ hasEnded }) {
       let before = takenCount.load(ordering: .relaxed)
-      let isBusy = waitWhileWatching(processors.areKept ? end : nil)
-      let taken = takenCount.load(ordering: .relaxed) - before
+      let isBusy = waitWhileWatching(haveCome: taken > 0, processors.areKept ? end : nil)
+      taken = takenCount.load(ordering: .relaxed) - before
       if isBusy, taken == 0, !isWaiting.load(ordering: .acquiring) { call() }
-      if isBusy, taken >= Self.awakeCount {
+      if taken >= Self.awakeCount {
         end = Self.now + Self.awakeTime
         processors.keep()
       } else if Self.now >= end {
@@ -181,13 +182,17 @@ final class RequestLoop: @unchecked Sendable {
     }
   }
 
-  /// Waits for the time between two looks while requests come, and else until they do again or until `end`. Whether they
-  /// came when it began.
-  private func waitWhileWatching(_ end: UInt64?) -> Bool {
+  /// Waits for the time between two looks while requests come, and else until they do again or until `end`. Whether somebody was
+  /// at one when it began.
+  ///
+  /// - Parameter haveCome: some have since the last look. To be woken for each of those that come apart would cost who answers
+  ///   them more than the looks do.
+  private func waitWhileWatching(haveCome: Bool, _ end: UInt64?) -> Bool {
     watch.lock()
     defer { watch.unlock() }
     if condition.withLock({ hasEnded }) { return false }
-    isWatching = isBusy.load(ordering: .acquiring)
+    let isBusy = isBusy.load(ordering: .acquiring)
+    isWatching = isBusy || haveCome
     let now = Self.now
     if isWatching {
       _ = watch.wait(until: Date(timeIntervalSinceNow: Self.watchingTime))
@@ -196,7 +201,7 @@ final class RequestLoop: @unchecked Sendable {
     } else {
       watch.wait()
     }
-    return isWatching
+    return isBusy
   }
 
   /// Nanoseconds of a clock that nobody sets.
