@@ -7,13 +7,13 @@ public enum AllocatorTuning {
   /// And of what was freed little is kept, whatever was freed: by default the largest such buffer decides from then on
   /// how much each area keeps (mallopt(3), M_MMAP_THRESHOLD).
   ///
-  /// What one phase of the work freed in one area is not found in another, half a MiB of it in a transfer. So there is an area
-  /// for the first thread and one for each processor, up to the four that transfers use. Our own large buffers would be kept in
-  /// each of them as well; they are not the allocator's (``TransferMemory``).
+  /// What one phase of the work freed in one area is not found in another, so that each costs a transfer one to two MiB more at its
+  /// peak. There is one for the first thread and one for all others; with more, no row of a mount's was faster. Our own large
+  /// buffers would be kept in each of them as well; they are not the allocator's (``TransferMemory``).
   ///
   /// It makes nothing faster, since blocks are sealed and opened from buffer to buffer. Of glibc alone: elsewhere nothing happens.
-  public static func keepFreedBlocks(processors: Int) {
-    coffer_keep_freed_memory(5 << 19, 1100 << 10, Int32(1 + min(4, max(1, processors))))
+  public static func keepFreedBlocks() {
+    coffer_keep_freed_memory(5 << 19, 1100 << 10, 2)
   }
 
   /// From here on the allocator writes over what is freed, so that what the language and its libraries copied of a secret

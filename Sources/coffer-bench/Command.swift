@@ -9,7 +9,7 @@ internal import Foundation
 struct Command {
   static func main() {
     // As the programs do.
-    AllocatorTuning.keepFreedBlocks(processors: ProcessInfo.processInfo.activeProcessorCount)
+    AllocatorTuning.keepFreedBlocks()
     var words = Array(CommandLine.arguments.dropFirst())
     guard let name = words.first, let measurement = measurements[name] else {
       fail(64, "usage: coffer-bench MEASUREMENT [--OPTION VALUE]…\nmeasurements: \(measurements.keys.sorted())")

@@ -53,7 +53,7 @@ struct CofferCommand: AsyncParsableCommand {
     do {
       try ProcessHardening.occupyStandardDescriptors()
       try ProcessHardening.apply()
-      AllocatorTuning.keepFreedBlocks(processors: ProcessInfo.processInfo.activeProcessorCount)
+      AllocatorTuning.keepFreedBlocks()
       AllocatorTuning.overwriteFreedBlocks()
       try Arguments.requireUTF8()
       var command = try parseAsRoot()
