@@ -7,9 +7,9 @@ public enum AllocatorTuning {
   /// And of what was freed little is kept, whatever was freed: by default the largest such buffer decides from then on
   /// how much each area keeps (mallopt(3), M_MMAP_THRESHOLD).
   ///
-  /// What one phase of the work freed in one area is not found in another, so that each costs a transfer one to two MiB more at its
-  /// peak. There is one for the first thread and one for all others; with more, no row of a mount's was faster. Our own large
-  /// buffers would be kept in each of them as well; they are not the allocator's (``TransferMemory``).
+  /// What one phase of the work freed in one area is not found in another, so that each costs a transfer about a MiB more at its peak.
+  /// There are two, which all threads share; with three, no row of a mount's was faster on two processors. Our own large buffers would be
+  /// kept in each of them as well; they are not the allocator's (``TransferMemory``).
   ///
   /// It makes nothing faster, since blocks are sealed and opened from buffer to buffer. Of glibc alone: elsewhere nothing happens.
   public static func keepFreedBlocks() {
