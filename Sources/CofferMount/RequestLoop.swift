@@ -45,8 +45,8 @@ final class RequestLoop: @unchecked Sendable {
   private static let lookingTime: UInt64 = 30_000
   /// What takes as long is not waited for, in nanoseconds.
   private static let longTime: UInt64 = 1_000_000
-  /// How often to look whether requests are taken, in seconds.
-  private static let watchingTime = 0.002
+  /// How often to look whether requests are taken, in microseconds.
+  private static let watchingTime: UInt32 = 2000
   /// So many requests between two looks are worth processors that stay awake, which they do for a while after, in
   /// nanoseconds.
   private static let awakeCount = 8
@@ -170,7 +170,7 @@ final class RequestLoop: @unchecked Sendable {
     var taken = 0
     while !condition.withLock({ hasEnded }) {
       let before = takenCount.load(ordering: .relaxed)
-      let isBusy = waitWhileWatching(haveCome: taken > 0, processors.areKept ? end : nil)
+      let isBusy = waitWhileWatching(goesOn: taken > 0 || processors.areKept)
       taken = takenCount.load(ordering: .relaxed) - before
       if isBusy, taken == 0, !isWaiting.load(ordering: .acquiring) { call() }
       if taken >= Self.awakeCount {
@@ -182,25 +182,25 @@ final class RequestLoop: @unchecked Sendable {
     }
   }
 
-  /// Waits for the time between two looks while requests come, and else until they do again or until `end`. Whether somebody was
-  /// at one when it began.
+  /// Waits for the time between two looks while requests come, and else until they do again. Whether somebody was at one when it
+  /// began.
   ///
-  /// - Parameter haveCome: some have since the last look. To be woken for each of those that come apart would cost who answers
-  ///   them more than the looks do.
-  private func waitWhileWatching(haveCome: Bool, _ end: UInt64?) -> Bool {
+  /// - Parameter goesOn: some have come since the last look, or processors are kept awake. To be woken for each of those that come
+  ///   apart would cost who answers them more than the looks do.
+  private func waitWhileWatching(goesOn: Bool) -> Bool {
     watch.lock()
     defer { watch.unlock() }
     if condition.withLock({ hasEnded }) { return false }
     let isBusy = isBusy.load(ordering: .acquiring)
-    isWatching = isBusy || haveCome
-    let now = Self.now
-    if isWatching {
-      _ = watch.wait(until: Date(timeIntervalSinceNow: Self.watchingTime))
-    } else if let end {
-      if end > now { _ = watch.wait(until: Date(timeIntervalSinceNow: Double(end - now) / 1e9)) }
-    } else {
+    isWatching = isBusy || goesOn
+    guard isWatching else {
       watch.wait()
+      return isBusy
     }
+    // Nobody wakes it meanwhile. By a clock that nobody sets: set back, the other one would hold up the look.
+    watch.unlock()
+    usleep(Self.watchingTime)
+    watch.lock()
     return isBusy
   }
 

@@ -8,7 +8,7 @@ internal import Foundation
 @main
 struct Command {
   static func main() {
-    // As the programs do.
+    // As the programs do, which also have what is freed written over.
     AllocatorTuning.keepFreedBlocks()
     var words = Array(CommandLine.arguments.dropFirst())
     guard let name = words.first, let measurement = measurements[name] else {

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import CofferSystem
-internal import Foundation
 
 @main
 struct CofferCommand: AsyncParsableCommand {
