@@ -1,6 +1,5 @@
 internal import CFuse3
 internal import CofferSystem
-internal import Foundation
 
 /// Tells a mount's kernel of changes from a thread of its own, which answers no request.
 ///
@@ -21,7 +20,7 @@ final class ChangeQueue: @unchecked Sendable {
   static let retryTime = 0.02
   private static let retryLimit = 3
 
-  private let condition = NSCondition()
+  private let condition = TimedCondition()
   // Under `condition`.
   /// Each once, however often it was added: the kernel hears of it after the last time. So a kernel that takes none, because a
   /// program holds a lock, makes the queue no longer than what there is to change.
@@ -131,7 +130,7 @@ final class ChangeQueue: @unchecked Sendable {
   ///
   /// - Parameter seconds: how long that is, for tests.
   func wait(for ticket: Ticket, atMost seconds: Double = briefTime) {
-    let end = Date(timeIntervalSinceNow: seconds)
+    let end = SuspendingClock.now + .seconds(seconds)
     condition.withLock {
       while done < ticket.number, !hasEnded, doneInVain != done {
         if !condition.wait(until: end) { doneInVain = done }
@@ -148,24 +147,22 @@ final class ChangeQueue: @unchecked Sendable {
 
   /// What is to be told, perhaps nothing but what is to be told once more; nil at the end.
   private func next() -> [KernelChange]? {
-    condition.lock()
-    defer { condition.unlock() }
-    let due = retries.values.map(\.due).min()
-    while waiting.isEmpty, !hasEnded {
-      guard let due else {
-        condition.wait()
-        continue
+    condition.withLock {
+      let due = retries.values.map(\.due).min()
+      while waiting.isEmpty, !hasEnded {
+        guard let due else {
+          condition.wait()
+          continue
+        }
+        if !condition.wait(until: due) { break }
       }
-      let left = (due - .now) / .seconds(1)
-      if left <= 0 { break }
-      _ = condition.wait(until: Date(timeIntervalSinceNow: left))
+      if hasEnded { return nil }
+      defer {
+        waiting = []
+        distinct = []
+        contents = [:]
+      }
+      return waiting
     }
-    if hasEnded { return nil }
-    defer {
-      waiting = []
-      distinct = []
-      contents = [:]
-    }
-    return waiting
   }
 }

@@ -18,6 +18,9 @@ extension MountServer {
   /// Whether something is lost that a program had stored to a mapping, since this was asked last.
   public func takeLoss() -> Bool { isLossUntold.exchange(false, ordering: .relaxed) }
 
+  /// The same, which is still to be asked for afterwards.
+  public var hasLoss: Bool { isLossUntold.load(ordering: .relaxed) }
+
   /// How much programs may have stored to mappings that the kernel has not given back: no more than the files have that are open for
   /// it, in bytes.
   public var mappedByteCount: UInt64 {

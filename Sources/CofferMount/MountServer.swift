@@ -27,7 +27,7 @@ public final class MountServer: Sendable {
   private let phase = Mutex(Phase.starting)
   /// What kept the last of what programs wrote from being stored, when the mount ended.
   private let failure = Mutex<ViewError?>(nil)
-  private let phaseChanged = NSCondition()
+  private let phaseChanged = TimedCondition()
   /// Something that a program had stored to a mapping is lost, and whoever ends the mount has not been told.
   let isLossUntold = Atomic(false)
   /// Threads that wait until a kernel has been told.
@@ -204,7 +204,7 @@ public final class MountServer: Sendable {
     phaseChanged.withLock {
       while !hasEnded {
         if isWanted() { return false }
-        _ = phaseChanged.wait(until: Date(timeIntervalSinceNow: 0.5))
+        _ = phaseChanged.wait(until: .now + .seconds(0.5))
       }
       return true
     }
@@ -227,8 +227,8 @@ public final class MountServer: Sendable {
       try requireStored()
       return try outcome.get()
     }
-    let end = Date(timeIntervalSinceNow: Self.endTime)
-    if !waitForEnd(orUntil: { Date() >= end }) { cutOff() }
+    let end = SuspendingClock.now + .seconds(Self.endTime)
+    if !waitForEnd(orUntil: { .now >= end }) { cutOff() }
     try requireStored()
   }
 

@@ -22,6 +22,7 @@ struct AgentStatusCommand: ParsableCommand {
     guard let status = try AgentClient.connect(options)?.status(untilLocked: untilLocked) else {
       try AgentClient.requireNoHolder(of: options)
       if options.json { return try Output.json(["running": false]) }
+      guard try AgentClient.isVaultThere(options) else { return Output.line(AgentClient.noVault) }
       return Output.line("no agent holds this vault: each command opens it by itself")
     }
     if options.json { return try Output.json(status) }
@@ -42,6 +43,10 @@ struct AgentStatusCommand: ParsableCommand {
     if status.waitsForRoom ?? false {
       Output.line(
         "waiting    what programs wrote last is in memory alone: there was no room for it on the vault's disk")
+    }
+    if status.pagesLost ?? false {
+      Output.line(
+        "lost       what programs had stored to mappings of files: not all of it could be stored")
     }
     Output.line("swap       \(status.memoryLocked ? "all memory is kept out of it" : "only keys are kept out of it")")
     Output.line("dumps      \(status.coreDumpsOff ? "no core dumps, no debuggers" : "core dumps are possible")")
@@ -84,7 +89,8 @@ struct AgentStopCommand: ParsableCommand {
     let wasRunning = try AgentClient.stopAgent(of: options, isForced: force)
     if !wasRunning { try AgentClient.requireNoHolder(of: options) }
     if options.json { return try Output.json(["wasRunning": wasRunning]) }
-    Output.line(wasRunning ? "the agent has ended" : "no agent holds this vault")
+    if wasRunning { return Output.line("the agent has ended") }
+    Output.line(try AgentClient.isVaultThere(options) ? "no agent holds this vault" : AgentClient.noVault)
   }
 }
 

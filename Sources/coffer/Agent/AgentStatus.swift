@@ -41,6 +41,8 @@ struct AgentStatus: Codable, Sendable {
   var folder: String?
   /// What programs wrote last is in memory alone: there was no room for it when it was to be stored.
   var waitsForRoom: Bool?
+  /// Something is lost that programs had stored to mappings of files in a mount, and no command has said so yet.
+  var pagesLost: Bool?
   /// Whether the vault's company is heard of at once: `connected` or `offline`; absent where there is none.
   var company: String?
   /// The fingerprint of the company's key that opens the vault, too, because its policy asks for that.

@@ -88,6 +88,7 @@ struct LockCommand: ParsableCommand {
     guard let text = try AgentClient.connect(options)?.request(.lock(immediately: now)) else {
       try AgentClient.requireNoHolder(of: options)
       if options.json { return try Output.json(["running": false]) }
+      guard try AgentClient.isVaultThere(options) else { return Output.line(AgentClient.noVault) }
       return Output.line("nothing is unlocked: no agent holds this vault")
     }
     guard options.json else { return Output.line(text) }

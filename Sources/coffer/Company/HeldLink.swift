@@ -105,7 +105,7 @@ final class HeldLink: Sendable {
 
 /// Holds what a link tells until somebody reads it.
 final class LinkWatcher: @unchecked Sendable {
-  private let condition = NSCondition()
+  private let condition = TimedCondition()
   private var events: [LinkEvent] = []
   /// More than any person reads: one who does not read at all is told the newest.
   private static let limit = 1_000
@@ -121,7 +121,7 @@ final class LinkWatcher: @unchecked Sendable {
   /// Waits for what is told next, a tenth of a second at most; nil when nothing was.
   func next() -> LinkEvent? {
     condition.withLock {
-      if events.isEmpty { _ = condition.wait(until: Date(timeIntervalSinceNow: 0.1)) }
+      if events.isEmpty { _ = condition.wait(until: .now + .seconds(0.1)) }
       return events.isEmpty ? nil : events.removeFirst()
     }
   }

@@ -37,6 +37,9 @@
       return losses.contains(true) ? MountError.loss : nil
     }
 
+    /// Something is lost that nobody has been told of.
+    var hasLoss: Bool { present.contains(where: \.hasLoss) }
+
     /// Canonical paths of the mount points.
     var places: [String] { present.map(\.place) }
     /// The same with what is shown there.
@@ -158,6 +161,7 @@
     func recheckTelling() {}
     func bringPagesBack() {}
     func takeLoss() -> String? { nil }
+    let hasLoss = false
     @discardableResult
     func endAll(forGood: Bool = false) -> String? { nil }
   }

@@ -153,6 +153,9 @@
 
     func run() throws {
       let path = try MountPoint(directory).path
+      let used = force ? UsedMounts(at: [path], servedBy: ProcessHardening.processID) : nil
+      // Also where something was lost.
+      defer { used?.tell() }
       do throws(MountError) {
         if let server = Session.present.mounts?.server(at: path) {
           try server.end(isForced: force)

@@ -143,7 +143,11 @@ private struct Findings: Encodable {
     Output.line("folders    \(folders)")
     if others > 0 { Output.line("others     \(others)") }
     Output.line("intact     \(intact)")
-    if strayRecords > 0 { Output.line("stray      \(strayRecords) records that nothing leads to; they do no harm") }
+    switch strayRecords {
+    case 0: break
+    case 1: Output.line("stray      1 record that nothing leads to; it does no harm")
+    default: Output.line("stray      \(strayRecords) records that nothing leads to; they do no harm")
+    }
     Output.line("damaged    \(damages == 0 ? "nothing" : "\(damages)")")
     for finding in found {
       let times = finding.count > 1 ? "\(finding.count) times " : ""

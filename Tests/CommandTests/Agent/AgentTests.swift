@@ -60,6 +60,10 @@ import Testing
     try desk.unserved(64, "--passcode-file", "ls")
     #expect(try desk.done("ls").output == "kept\nstream\n")
     #expect(try desk.served("agent", "stop").output == "no agent holds this vault\n")
+    for command in [["agent", "status"], ["agent", "stop"], ["lock"]] {
+      let asked = try desk.run("coffer", command + ["--vault", "elsewhere"])
+      #expect(asked.code == 0 && asked.output.hasPrefix("there is no vault at this place"), "\(asked.output)")
+    }
     #expect(try desk.served("lock").output.contains("nothing is unlocked"))
     #expect(try desk.served("agent", "status").output.contains("no agent"))
     #expect(!desk.listing("run").contains { $0.contains(".sock") })

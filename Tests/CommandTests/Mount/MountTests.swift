@@ -362,12 +362,9 @@ final class MountTests {
     #expect(try shell("cat mnt/file | wc -c") == "100000\n")
     let process = try desk.agentProcess()
     switch how {
-    case "stop":
-      let stopped = try desk.served("agent", "stop")
-      let told = "programs used files in the mount at \(desk.path("mnt")), which has ended (process "
-      #expect(stopped.errors.contains(told), "\(stopped.errors)")
+    case "stop": try expectTold(by: desk.served("agent", "stop"))
     case "force":
-      try desk.served("unmount", "--force", "mnt")
+      try expectTold(by: desk.served("unmount", "--force", "mnt"))
       // The kernel still has it, for the program.
       #expect(try desk.agentStatus()?["mounts"] as? [String] == [])
     default:
@@ -379,6 +376,13 @@ final class MountTests {
     #expect(writer.wait().output.hasSuffix("refused\n"))
     try desk.unlock()
     #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 100_000))
+  }
+
+  private func expectTold(
+    by ended: RunningProgram.Outcome, sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let told = "programs used files in the mount at \(desk.path("mnt")), which has ended (process "
+    #expect(ended.errors.contains(told), "\(ended.errors)", sourceLocation: sourceLocation)
   }
 
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP, nil])
