@@ -24,10 +24,12 @@ extension Container {
     do {
       try vault.backup(to: path, control: control)
     } catch {
-      if case .system(let cause) = error, cause.isPlaceRefused {
+      switch error {
+      case .system(let cause) where cause.isPlaceRefused:
         throw ContainerError(.cannotCreate, "the backup cannot be written there: \(cause)")
+      case .full: throw ContainerError(.cannotCreate, "the disk that the backup goes to is full")
+      default: throw ContainerError(error)
       }
-      throw ContainerError(error)
     }
   }
 }

@@ -16,21 +16,17 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
   public let description: String
   /// The decision, where policy refused.
   public let decision: Decision?
-  /// A disk has no room: the vault's, or that of what is made elsewhere.
-  public let isDiskFull: Bool
 
   public init(_ category: Category, _ description: String) {
     self.category = category
     self.description = description
     decision = nil
-    isDiskFull = false
   }
 
   /// A refusal by policy.
   init(refusal decision: Decision) {
     category = .refused
     self.decision = decision
-    isDiskFull = false
     description =
       "\(decision.sentence) (rule \(decision.rules.joined(separator: ", ")), policy revision \(decision.revision))"
   }
@@ -39,10 +35,7 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
     var error = error
     // What waited for the other end of a stream was interrupted.
     if case .system(let cause) = error, cause.isInterrupt { error = .cancelled }
-    category = Self.category(of: error)
-    description = error.description
-    decision = nil
-    isDiskFull = if case .full = error { true } else { false }
+    self.init(Self.category(of: error), error.description)
   }
 
   /// What is wrong with data in RNCryptor's format, or with what it should be opened with.
@@ -66,7 +59,7 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
     case .clearing(.nothingPending), .noVault, .notAVault, .notFound, .noRecoverySlot, .noEscrowSlot, .notADirectory,
       .noSuchAttribute, .linkLoop:
       .notFound
-    case .folderNotEmpty, .exists, .directoryNotEmpty, .full, .attributeExists, .tooLarge, .tooManyLinks,
+    case .folderNotEmpty, .exists, .directoryNotEmpty, .full, .unstored, .attributeExists, .tooLarge, .tooManyLinks,
       .tooManyAttributes, .nameCollisions:
       .cannotCreate
     case .newerFormat, .damaged, .olderThanAnchor, .outdatedKeybag: .damaged

@@ -10,18 +10,22 @@ internal import Glibc
 ///
 /// Used by one thread.
 struct AwakeProcessors {
+  private static let device = "/dev/cpu_dma_latency"
   private var request: CInt = -1
   /// Elsewhere processors wake fast, or wait by themselves, or the request was refused.
   private var isWanted: Bool
 
   /// - Parameter isWanted: whether to ask where it helps.
-  init(isWanted: Bool) { self.isWanted = isWanted && Self.areGuests }
+  init(isWanted: Bool) { self.isWanted = isWanted && IdleDriver.present == .haltsAtOnce }
+
+  /// Whether this process may ask the kernel.
+  static var mayBeKept: Bool { access(device, W_OK) == 0 }
 
   var areKept: Bool { request >= 0 }
 
   mutating func keep() {
     guard isWanted, request < 0 else { return }
-    request = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC)
+    request = open(Self.device, O_WRONLY | O_CLOEXEC)
     // Microseconds, as a native integer of four bytes.
     var latency: Int32 = 0
     if request >= 0, write(request, &latency, 4) == 4 { return }
@@ -33,20 +37,5 @@ struct AwakeProcessors {
     guard request >= 0 else { return }
     close(request)
     request = -1
-  }
-
-  /// Whether this machine's idle processors are left to the driver for guests, which was told not to wait.
-  private static var areGuests: Bool {
-    text(of: "/sys/devices/system/cpu/cpuidle/current_driver") == "haltpoll\n"
-      && text(of: "/sys/module/haltpoll/parameters/guest_halt_poll_ns") == "0\n"
-  }
-
-  private static func text(of path: String) -> String? {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    var bytes = [UInt8](repeating: 0, count: 64)
-    let count = read(file, &bytes, bytes.count)
-    return count < 0 ? nil : String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 }

@@ -28,7 +28,7 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case pagesLost
 
   /// It is used, and can be taken out of the tree all the same.
-  var isBusy: Bool {
+  public var isBusy: Bool {
     switch self {
     case .busy, .busyBelow: true
     default: false

@@ -11,15 +11,9 @@ extension MountServer {
     switch error as? ViewError {
     // Stored after the mount was taken away, or the vault locked: of what was there before, all has come.
     case .ended, .locked: break
-    default: isLossUntold.store(true, ordering: .relaxed)
+    default: loss.note()
     }
   }
-
-  /// Whether something is lost that a program had stored to a mapping, since this was asked last.
-  public func takeLoss() -> Bool { isLossUntold.exchange(false, ordering: .relaxed) }
-
-  /// The same, which is still to be asked for afterwards.
-  public var hasLoss: Bool { isLossUntold.load(ordering: .relaxed) }
 
   /// How much programs may have stored to mappings that the kernel has not given back: no more than the files have that are open for
   /// it, in bytes.

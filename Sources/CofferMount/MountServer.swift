@@ -28,8 +28,10 @@ public final class MountServer: Sendable {
   /// What kept the last of what programs wrote from being stored, when the mount ended.
   private let failure = Mutex<ViewError?>(nil)
   private let phaseChanged = TimedCondition()
-  /// Something that a program had stored to a mapping is lost, and whoever ends the mount has not been told.
-  let isLossUntold = Atomic(false)
+  /// Whether something is lost that programs had stored to mappings.
+  public let loss = UntoldLoss()
+  /// Programs that used it when it was ended all the same.
+  private let cutOffUsers = Mutex(MountUsers())
   /// Threads that wait until a kernel has been told.
   private let waiterCount = Atomic(0)
   let writers = Mutex<[InodeNumber: Writers]>([:])
@@ -220,6 +222,7 @@ public final class MountServer: Sendable {
       guard isForced else { throw error }
       let outcome = Result { () throws(MountError) in
         guard error.isBusy else { throw error }
+        if case .busy(let users) = error { cutOffUsers.withLock { $0 = users } }
         try Mounts.unmount(place, isLazy: true)
       }
       // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
@@ -232,8 +235,11 @@ public final class MountServer: Sendable {
     try requireStored()
   }
 
+  /// The programs that an end has cut off, which was forced.
+  public var usersCutOff: MountUsers { cutOffUsers.withLock { $0 } }
+
   private func requireStored() throws(MountError) {
-    let arePagesLost = takeLoss()
+    let arePagesLost = loss.take()
     if let failure = failure.withLock({ $0 }) {
       throw .notStored(isFull: failure == .full, arePagesLost: arePagesLost)
     }

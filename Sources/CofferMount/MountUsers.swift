@@ -15,6 +15,9 @@ public struct MountUsers: Sendable, Equatable {
   /// Programs that are named at most.
   private static let limit = 4
 
+  /// Nobody.
+  init() {}
+
   /// Programs whose working folder, root, program file or open files lie at or below `place`, a canonical path. What a program
   /// has only mapped is not seen.
   ///

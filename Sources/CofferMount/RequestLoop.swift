@@ -40,6 +40,8 @@ final class RequestLoop: @unchecked Sendable {
   private let watch = NSCondition()
   /// Under `watch`.
   private var isWatching = false
+  /// Where it is of use.
+  private let spinner: IdleSpinner?
 
   /// How long to look for the next request, in nanoseconds: a few times what a program needs between two.
   private static let lookingTime: UInt64 = 30_000
@@ -60,6 +62,7 @@ final class RequestLoop: @unchecked Sendable {
     self.session = session
     self.keepsAwake = keepsAwake
     didIdle = idle
+    spinner = keepsAwake && IdleSpinner.isOfUse ? IdleSpinner { Self.now } : nil
     descriptor = fuse_session_fd(session)
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
@@ -70,8 +73,11 @@ final class RequestLoop: @unchecked Sendable {
   func run(on threads: ReservedThreads, within thread: @escaping @Sendable (() -> Void) -> Void) {
     let answering = [@Sendable () -> Void](repeating: { [self] in thread(work) }, count: FuseSession.threadCount - 1)
     threads.run([{ [self] in watchRequests() }] + answering)
+    // Where there is no thread for it, programs wait longer.
+    try? spinner?.start()
     thread(work)
     threads.wait()
+    spinner?.stop()
   }
 
   private func work() {
@@ -82,13 +88,18 @@ final class RequestLoop: @unchecked Sendable {
       takenCount.wrappingAdd(1, ordering: .relaxed)
       let kind = kind(of: request)
       let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
+      let requester = KernelRequest(request)?.requester ?? 0
+      let start = Self.now
+      // Nobody waits for what the kernel asks by itself.
+      if requester != 0 { spinner?.didTake(at: start) }
       let isBacklog = backlog.isLong(
-        with: KernelRequest(request)?.requester ?? 0,
+        with: requester,
         hasWaited: (kind == .small || kind == .large) && taken == .itWaited)
       if isBacklog || kind == .long || (kind == .large && helpsWithLarge) || isSlow { call() }
-      let start = Self.now
       UntoldDetails.keeping(request) { fuse_session_process_buf(session, &request) }
-      if kind == .sync { syncTime.store(Self.now - start, ordering: .relaxed) }
+      let end = Self.now
+      if requester != 0 { spinner?.didAnswer(at: end) }
+      if kind == .sync { syncTime.store(end - start, ordering: .relaxed) }
     }
     condition.withLock {
       hasEnded = true

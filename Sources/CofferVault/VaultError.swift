@@ -104,6 +104,8 @@ public enum VaultError: Error, Equatable, Sendable {
   case cancelled
   /// The disk is full.
   case full
+  /// The vault's disk is full, or that of its key store, so that what was changed last is not stored.
+  case unstored
   case system(SystemError)
   case keyStore(KeyStoreError)
   /// SQLite failed with this extended result code.
@@ -190,6 +192,9 @@ extension VaultError: CustomStringConvertible {
     case .rncryptor(let error): error.description
     case .cancelled: "interrupted; nothing was left half done"
     case .full: "the disk is full"
+    case .unstored:
+      "the disk of the vault, or of its key store, is full: what was changed last could not be stored, and would be missing. Make room "
+        + "there, and try again"
     case .system(let error): error.description
     case .keyStore(let error): error.description
     case .database(let code): "the vault's index failed (SQLite result \(code))"

@@ -94,7 +94,8 @@ import Testing
   func `a backup that does not fit leaves nothing`() throws {
     try desk.done("put", "-", "/larger", input: noise(3 << 20))
     let disk = try MountedDisk(at: desk.path("disk"), mebibytes: 2)
-    try desk.refused(73, "full", running: ["backup", "disk/copy"], unchanged: ["disk"])
+    try desk.refused(
+      73, "the disk that the backup goes to is full", running: ["backup", "disk/copy"], unchanged: ["disk"])
     withExtendedLifetime(disk) { #expect(desk.listing("disk").isEmpty) }
   }
 }

@@ -70,14 +70,6 @@ struct FullDiskTests {
     try expectIntact(also: "big\n")
   }
 
-  @Test func `a backup to a full disk leaves nothing there, and says which disk it is`() throws {
-    try desk.done("init", "--vault", "elsewhere", "--no-recovery-key")
-    try desk.done("put", "-", "/large", "--vault", "elsewhere", input: noise(16 << 20))
-    try desk.refused(
-      73, "disk/copy: the disk is full", running: ["backup", "disk/copy", "--vault", "elsewhere"], unchanged: ["disk"])
-    #expect(!desk.exists("disk/copy"))
-  }
-
   @Test func `a vault that does not fit is not made`() throws {
     _ = try desk.run("/bin/sh", ["-c", "cat /dev/zero > disk/filler"])
     let keys = desk.listing("keys")

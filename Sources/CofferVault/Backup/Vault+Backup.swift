@@ -8,15 +8,17 @@ extension Vault {
   /// returns; where it fails or is cancelled, what it made is taken away again, and what was never finished has no
   /// `coffer.json` and is no vault.
   ///
-  /// Throws `folderNotEmpty`, `cancelled`, `full` and the system's errors. Progress counts bytes.
+  /// Throws `folderNotEmpty`, `cancelled`, `full` where the copy finds no room, `unstored` where the vault's own changes found none, and
+  /// the system's errors. Progress counts bytes.
   public func backup(to path: String, control: TransferControl = TransferControl()) throws(VaultError) {
     try VaultError.catching {
       let files = folder.files
+      // Before anything is made: where this fails, the copy would lack what its owner believes to be in the vault.
+      if !isReadOnly { do { try commit() } catch VaultError.full { throw VaultError.unstored } }
       let isNew = try files.status(of: path) == nil
       try files.makeDirectories(path)
       let target = try files.open(path, [.directory])
       guard try files.names(in: target).isEmpty else { throw VaultError.folderNotEmpty }
-      if !isReadOnly { try commit() }
       do {
         try holding { try copy(to: path, target, control) }
       } catch {

@@ -110,12 +110,12 @@ struct AgentClient {
     return try client.request(.stop(isForced: isForced)) != nil
   }
 
-  /// Whether there is a vault where the command looks for one, whatever its state.
-  static func isVaultThere(_ options: GlobalOptions) throws -> Bool {
+  /// Whether a vault is found where the command looks for one, whatever its state.
+  static func isVaultSeen(_ options: GlobalOptions) throws -> Bool {
     Container.statedID(at: try options.vaultPath) != nil
   }
-  /// For who asks after the agent of a vault that is not there: they may mean another one.
-  static let noVault = "there is no vault at this place, so no agent holds it; another one is named with --vault"
+  /// For who asks after the agent of a vault that is not found: they may mean another one, or it may have been moved.
+  static let noVault = "no vault is found at this place, so no agent was asked; another one is named with --vault"
 
   /// Throws where a process has the vault open that is not reached as an agent: nobody is to take such a vault for locked.
   static func requireNoHolder(of options: GlobalOptions) throws {

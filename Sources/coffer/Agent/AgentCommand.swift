@@ -22,7 +22,7 @@ struct AgentStatusCommand: ParsableCommand {
     guard let status = try AgentClient.connect(options)?.status(untilLocked: untilLocked) else {
       try AgentClient.requireNoHolder(of: options)
       if options.json { return try Output.json(["running": false]) }
-      guard try AgentClient.isVaultThere(options) else { return Output.line(AgentClient.noVault) }
+      guard try AgentClient.isVaultSeen(options) else { return Output.line(AgentClient.noVault) }
       return Output.line("no agent holds this vault: each command opens it by itself")
     }
     if options.json { return try Output.json(status) }
@@ -46,7 +46,8 @@ struct AgentStatusCommand: ParsableCommand {
     }
     if status.pagesLost ?? false {
       Output.line(
-        "lost       what programs had stored to mappings of files: not all of it could be stored")
+        "lost       what programs had stored to mappings of files: not all of it could be stored. Told until the agent or the mount is ended"
+      )
     }
     Output.line("swap       \(status.memoryLocked ? "all memory is kept out of it" : "only keys are kept out of it")")
     Output.line("dumps      \(status.coreDumpsOff ? "no core dumps, no debuggers" : "core dumps are possible")")
@@ -90,7 +91,7 @@ struct AgentStopCommand: ParsableCommand {
     if !wasRunning { try AgentClient.requireNoHolder(of: options) }
     if options.json { return try Output.json(["wasRunning": wasRunning]) }
     if wasRunning { return Output.line("the agent has ended") }
-    Output.line(try AgentClient.isVaultThere(options) ? "no agent holds this vault" : AgentClient.noVault)
+    Output.line(try AgentClient.isVaultSeen(options) ? "no agent holds this vault" : AgentClient.noVault)
   }
 }
 

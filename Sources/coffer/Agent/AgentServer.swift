@@ -321,7 +321,7 @@ final class AgentServer {
       commands: runningCount, readOnly: vault.container.isReadOnly,
       memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
       mountDetails: vault.mounts.details, folder: vault.presentPath, waitsForRoom: vault.container.waitsForRoom,
-      pagesLost: vault.mounts.hasLoss,
+      pagesLost: vault.mounts.loss != nil,
       company: vault.link.isConnected.map { $0 ? "connected" : "offline" },
       escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint),
       auditFault: vault.container.auditFault?.sentence)

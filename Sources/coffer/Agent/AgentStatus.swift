@@ -41,7 +41,7 @@ struct AgentStatus: Codable, Sendable {
   var folder: String?
   /// What programs wrote last is in memory alone: there was no room for it when it was to be stored.
   var waitsForRoom: Bool?
-  /// Something is lost that programs had stored to mappings of files in a mount, and no command has said so yet.
+  /// Something is lost that programs had stored to mappings of files in a mount, and nobody who ended one has been told.
   var pagesLost: Bool?
   /// Whether the vault's company is heard of at once: `connected` or `offline`; absent where there is none.
   var company: String?

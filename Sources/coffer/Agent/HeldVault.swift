@@ -85,7 +85,8 @@ final class HeldVault: Sendable {
         case .locking: "locked; what is being read or written has \(graceSeconds.plain) seconds"
         case .unlocked: "locked, and unlocked again by somebody else"
         }
-      return when + (mounts.takeLoss().map { "\n" + $0 } ?? "")
+      // Whoever asks in another form is to hear of it as well.
+      return when + (mounts.loss.map { "\n" + $0 } ?? "")
         + "\nstill readable until coffer agent stop: names, and files of the classes until-first-unlock and none"
     }
   }

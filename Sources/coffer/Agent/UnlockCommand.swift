@@ -87,8 +87,9 @@ struct LockCommand: ParsableCommand {
   func run() throws {
     guard let text = try AgentClient.connect(options)?.request(.lock(immediately: now)) else {
       try AgentClient.requireNoHolder(of: options)
+      // Nobody is to take a vault for locked that is another one.
+      guard try AgentClient.isVaultSeen(options) else { throw Failure.notFound(AgentClient.noVault) }
       if options.json { return try Output.json(["running": false]) }
-      guard try AgentClient.isVaultThere(options) else { return Output.line(AgentClient.noVault) }
       return Output.line("nothing is unlocked: no agent holds this vault")
     }
     guard options.json else { return Output.line(text) }

@@ -13,6 +13,8 @@
     private struct State {
       var servers: [MountServer] = []
       var details: [ObjectIdentifier: AgentStatus.Mount] = [:]
+      /// Of mounts that have ended by themselves.
+      var formerLosses: [UntoldLoss] = []
       /// Uses of mounts that have ended.
       var formerUses = 0
       var isEnding = false
@@ -33,12 +35,17 @@
 
     /// What is lost that programs had stored to mappings, since this was asked last; nil where nothing is.
     func takeLoss() -> String? {
-      let losses = present.map { $0.takeLoss() }
-      return losses.contains(true) ? MountError.loss : nil
+      let taken = losses.map { $0.take() }
+      state.withLock { state in state.formerLosses.removeAll { !$0.isUntold } }
+      return taken.contains(true) ? MountError.loss : nil
     }
 
-    /// Something is lost that nobody has been told of.
-    var hasLoss: Bool { present.contains(where: \.hasLoss) }
+    /// The same, and somebody else is to be told as well.
+    var loss: String? { losses.contains(where: \.isUntold) ? MountError.loss : nil }
+
+    private var losses: [UntoldLoss] {
+      state.withLock { state in state.servers.map(\.loss) + state.formerLosses }
+    }
 
     /// Canonical paths of the mount points.
     var places: [String] { present.map(\.place) }
@@ -92,6 +99,8 @@
         guard let position = state.servers.firstIndex(where: { $0 === server }) else { return }
         state.servers.remove(at: position)
         state.details[ObjectIdentifier(server)] = nil
+        // Whoever waits for its end may still take it.
+        if server.loss.isUntold { state.formerLosses.append(server.loss) }
         state.formerUses += server.view.uses
       }
     }
@@ -102,7 +111,11 @@
       let places = places
       if places.isEmpty { return [] }
       do { try container.checkMount() } catch {
-        endAll()
+        if endAll() != nil {
+          let loss = UntoldLoss()
+          loss.note()
+          state.withLock { $0.formerLosses.append(loss) }
+        }
         return places
       }
       return []
@@ -115,6 +128,7 @@
           "the mount at \(PathText.shown(Array(place.utf8))) has ended, because the policy does not allow it: what is written to that "
             + "folder now is not in the vault")
       }
+      if let loss = takeLoss() { Output.note(loss) }
     }
 
     /// Brings what programs wrote into the vault, and ends all mounts, whoever uses them; returns what is lost of what they had stored
@@ -141,7 +155,7 @@
         }
         forget(server)
       }
-      return isLost ? MountError.loss : nil
+      return takeLoss() ?? (isLost ? MountError.loss : nil)
     }
   }
 #else
@@ -161,7 +175,7 @@
     func recheckTelling() {}
     func bringPagesBack() {}
     func takeLoss() -> String? { nil }
-    let hasLoss = false
+    let loss: String? = nil
     @discardableResult
     func endAll(forGood: Bool = false) -> String? { nil }
   }

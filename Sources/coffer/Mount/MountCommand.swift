@@ -153,20 +153,33 @@
 
     func run() throws {
       let path = try MountPoint(directory).path
-      let used = force ? UsedMounts(at: [path], servedBy: ProcessHardening.processID) : nil
-      // Also where something was lost.
-      defer { used?.tell() }
       do throws(MountError) {
         if let server = Session.present.mounts?.server(at: path) {
+          // Also where something was lost.
+          defer { UsedMounts(at: path, server.usersCutOff).tell() }
           try server.end(isForced: force)
         } else {
-          try Mounts.unmount(path, isLazy: force || Mounts.isDead(at: path))
+          try unmountUnserved(path)
         }
       } catch {
         throw Failure(error)
       }
       if options.json { return try Output.json(Answer(unmounted: path)) }
       Output.note("unmounted")
+    }
+
+    /// For a mount of an agent that is gone, or of another than the one that was asked: whoever uses files in it cannot be cut off here.
+    private func unmountUnserved(_ path: String) throws(MountError) {
+      let isDead = Mounts.isDead(at: path)
+      do {
+        try Mounts.unmount(path, isLazy: isDead)
+      } catch {
+        guard force, error.isBusy else { throw error }
+        try Mounts.unmount(path, isLazy: true)
+        Output.note(
+          "programs that use files in it go on to do so, until they end or the agent of its vault does: coffer agent stop --vault and "
+            + "the vault's folder")
+      }
     }
   }
 

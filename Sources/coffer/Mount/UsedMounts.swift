@@ -15,6 +15,11 @@
         .filter { !$0.users.isEmpty }
     }
 
+    /// - Parameters:
+    ///   - place: of one mount, a canonical path.
+    ///   - users: those that it was taken from.
+    init(at place: String, _ users: MountUsers) { mounts = users.isEmpty ? [] : [(place, users)] }
+
     /// Tells a person of the mounts that have ended since.
     func tell() {
       let isTerminal = Session.present.errors.isTerminal

@@ -49,31 +49,20 @@ struct BackupCommand: ParsableCommand {
     try requireOutsideMounts(place, files)
     try requireEmpty(place, files)
     let path = destination.hasPrefix("/") ? destination : FileManager.default.currentDirectoryPath + "/" + destination
-    let bytes = try options.withContainer { container in
+    try options.withContainer { container in
       Interrupts.catchFromHere()
-      try storeWaiting(container)
       let transfer = Transfer(total: try container.backupByteCount())
       defer { transfer.end() }
-      do {
-        try container.backup(to: place == destination ? path : place, control: transfer.control)
-      } catch let error as ContainerError where error.isDiskFull {
-        throw Failure.cannotCreate("\(destination): the disk is full; nothing was left there")
-      }
-      return transfer.byteCount
+      try container.backup(to: place == destination ? path : place, control: transfer.control)
+      transfer.end()
+      // Before anything else may fail: the copy is there.
+      try show(path, transfer.byteCount)
     }
-    if options.json { return try Output.json(Answer(path: path, bytes: bytes)) }
-    Output.name("", Array(path.utf8))
   }
 
-  /// Makes durable what waits in memory. A backup without it would lack what its owner believes to be in the vault; and it is the
-  /// vault's disk that needs room, not the backup's.
-  private func storeWaiting(_ container: Container) throws {
-    if container.isReadOnly { return }
-    do { try container.commit() } catch let error as ContainerError where error.isDiskFull {
-      throw Failure.cannotCreate(
-        "the vault's disk is full: what programs wrote last could not be stored, and would be missing from the backup. Make room there, and "
-          + "try again")
-    }
+  private func show(_ path: String, _ byteCount: UInt64) throws {
+    if options.json { return try Output.json(Answer(path: path, bytes: byteCount)) }
+    Output.name("", Array(path.utf8))
   }
 
   /// Throws where the folder is in a mount of the vault. What the backup would store there waits for the backup to end: both would

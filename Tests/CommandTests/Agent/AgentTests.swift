@@ -60,9 +60,13 @@ import Testing
     try desk.unserved(64, "--passcode-file", "ls")
     #expect(try desk.done("ls").output == "kept\nstream\n")
     #expect(try desk.served("agent", "stop").output == "no agent holds this vault\n")
-    for command in [["agent", "status"], ["agent", "stop"], ["lock"]] {
-      let asked = try desk.run("coffer", command + ["--vault", "elsewhere"])
-      #expect(asked.code == 0 && asked.output.hasPrefix("there is no vault at this place"), "\(asked.output)")
+    for command in ["status", "stop"] {
+      let asked = try desk.served("agent", command, "--vault", "elsewhere").output
+      #expect(asked.hasPrefix("no vault is found at this place"), "\(asked)")
+    }
+    for json in [[], ["--json"]] {
+      let locked = try desk.run("coffer", ["lock", "--vault", "elsewhere"] + json)
+      expect(locked, code: 66, says: ["no vault is found at this place"])
     }
     #expect(try desk.served("lock").output.contains("nothing is unlocked"))
     #expect(try desk.served("agent", "status").output.contains("no agent"))

@@ -385,6 +385,24 @@ final class MountTests {
     #expect(ended.errors.contains(told), "\(ended.errors)", sourceLocation: sourceLocation)
   }
 
+  @Test func `a forced unmount tells of nobody where nobody is cut off, and says so where it cannot cut anybody off`()
+    throws
+  {
+    try desk.unlock()
+    // The shell stands in the folder below the mount.
+    let quiet = try desk.shell("cd mnt && coffer mount . > /dev/null && coffer unmount --force .")
+    #expect(quiet.code == 0 && quiet.errors == "coffer: unmounted\n", "\(quiet.errors)")
+    try desk.done("mount", "mnt")
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    let taken = try desk.shell("unset COFFER_VAULT; coffer unmount --force mnt")
+    #expect(taken.code == 0 && taken.errors.contains("programs that use files in it go on to do so"), "\(taken.errors)")
+    #expect(try !isMounted)
+    try file.writeAll(noise(100_000))
+    try desk.served("agent", "stop")
+    #expect(throws: (any Error).self) { try file.write("x") }
+    #expect(try desk.done("cat", "/file").bytes == noise(100_000))
+  }
+
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP, nil])
   func `in the foreground it stays until a signal ends it, or somebody else does, and stores what was written`(
     signal: Int32?
