@@ -90,15 +90,17 @@ final class RequestLoop: @unchecked Sendable {
       let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
       let requester = KernelRequest(request)?.requester ?? 0
       let start = Self.now
-      // Nobody waits for what the kernel asks by itself.
-      if requester != 0 { spinner?.didTake(at: start) }
+      // Nobody waits for what the kernel asks by itself, and what moves much takes longer than waking does: there a thread that turns would
+      // only slow the processor down that shares its core.
+      let spinner = requester != 0 && (kind == .small || kind == .sync) ? self.spinner : nil
+      spinner?.didTake(at: start)
       let isBacklog = backlog.isLong(
         with: requester,
         hasWaited: (kind == .small || kind == .large) && taken == .itWaited)
       if isBacklog || kind == .long || (kind == .large && helpsWithLarge) || isSlow { call() }
       UntoldDetails.keeping(request) { fuse_session_process_buf(session, &request) }
       let end = Self.now
-      if requester != 0 { spinner?.didAnswer(at: end) }
+      spinner?.didAnswer(at: end)
       if kind == .sync { syncTime.store(end - start, ordering: .relaxed) }
     }
     condition.withLock {

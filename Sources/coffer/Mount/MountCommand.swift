@@ -37,7 +37,7 @@
     @Flag(
       help: """
         Let idle processors sleep while programs wait for the mount. In some virtual machines waking them takes longer than \
-        the answer, so that a mount by root keeps them awake while it is busy.
+        the answer, so that a mount keeps one or all of them busy while it is used.
         """)
     var savePower = false
 
