@@ -32,6 +32,7 @@ public final class MountServer: Sendable {
   public let loss = UntoldLoss()
   /// Programs that used it when it was ended all the same.
   private let cutOffUsers = Mutex(MountUsers())
+  private let isHeldElsewhere = Atomic(false)
   /// Threads that wait until a kernel has been told.
   private let waiterCount = Atomic(0)
   let writers = Mutex<[InodeNumber: Writers]>([:])
@@ -231,12 +232,18 @@ public final class MountServer: Sendable {
       return try outcome.get()
     }
     let end = SuspendingClock.now + .seconds(Self.endTime)
-    if !waitForEnd(orUntil: { .now >= end }) { cutOff() }
+    if !waitForEnd(orUntil: { .now >= end }) {
+      cutOff()
+      isHeldElsewhere.store(true, ordering: .relaxed)
+    }
     try requireStored()
   }
 
   /// The programs that an end has cut off, which was forced.
   public var usersCutOff: MountUsers { cutOffUsers.withLock { $0 } }
+
+  /// It was ended where it is seen here, while programs went on to use it where it is not.
+  public var hasUsersElsewhere: Bool { isHeldElsewhere.load(ordering: .relaxed) }
 
   private func requireStored() throws(MountError) {
     let arePagesLost = loss.take()

@@ -9,10 +9,14 @@ struct AgentPlace {
   private let files = FileSystem()
 
   /// `$XDG_RUNTIME_DIR/coffer`, which the system empties when the user's last session ends; where it is not set, a folder
-  /// beside the key stores.
+  /// beside the key stores. So too where it is another user's, as behind su(1): what is made there would shut that user out.
   private static var folderPath: String {
-    if let runtime = Environment["XDG_RUNTIME_DIR"] { return runtime + "/coffer" }
-    return statePath
+    guard let runtime = Environment["XDG_RUNTIME_DIR"], !isForeign(runtime) else { return statePath }
+    return runtime + "/coffer"
+  }
+
+  private static func isForeign(_ path: String) -> Bool {
+    (try? FileSystem().status(of: path)).map { $0.map { $0.owner != ProcessHardening.userID } ?? false } ?? false
   }
 
   private static var statePath: String {
@@ -48,12 +52,16 @@ struct AgentPlace {
   private static func at(_ path: String, _ vault: VaultID) throws -> AgentPlace? {
     let files = FileSystem()
     guard let found = try files.status(of: path) else { return nil }
-    let folder = found.kind == .directory ? try files.open(path, [.directory, .noFollow]) : nil
+    let isOwn = found.kind == .directory && found.owner == ProcessHardening.userID
+    let folder = isOwn ? try files.open(path, [.directory, .noFollow]) : nil
     guard let folder, case let status = try folder.status(), status.owner == ProcessHardening.userID,
       status.permissions & 0o077 == 0
     else {
       throw Failure(
-        code: 77, text: "the folder of agents (coffer in XDG_RUNTIME_DIR) is not yours alone; remove it, or chmod 700")
+        code: 77,
+        text:
+          "the folder of agents (coffer in XDG_RUNTIME_DIR) is not yours alone: where it is yours, chmod 700; else whose it is must "
+          + "remove it")
     }
     return AgentPlace(path: path, folder: folder, name: vault.description)
   }

@@ -87,7 +87,7 @@ final class HeldVault: Sendable {
         }
       // Whoever asks in another form is to hear of it as well.
       return when + (mounts.loss.map { "\n" + $0 } ?? "")
-        + "\nstill readable until coffer agent stop: names, and files of the classes until-first-unlock and none"
+        + "\nstill readable until coffer agent stop: names, attributes, targets of links, and files of the classes until-first-unlock and none"
     }
   }
 

@@ -53,6 +53,7 @@
       let point = try MountPoint(directory)
       try point.requireEmpty(options)
       let shown = try VaultPath(argument: folder)
+      let others = mounts.placesInTree
       let server: MountServer
       do {
         server = try PathText.naming(shown) {
@@ -72,6 +73,11 @@
       }
       if server.view.isReadOnly, !readOnly {
         Output.note("nothing can be changed there: this is a backup, or an older state of the vault")
+      }
+      if let other = others.first, !server.view.isReadOnly {
+        Output.note(
+          "this vault is mounted on \(PathText.shown(Array(other.utf8))) too: programs take a file in both for two. Do not copy or move "
+            + "one onto itself, which empties it")
       }
       if server.view.isLocked {
         Output.note("the vault is locked: names are shown, and contents once it is opened with: coffer unlock")
@@ -119,6 +125,7 @@
       // Who only waits here does not use the vault.
       Session.present.noteIdleness()
       while !server.waitForEnd(orUntil: { interrupts.isRaised }) {
+        defer { UsedMounts(at: server.place, server.usersCutOff).tell() }
         do { try server.end(isForced: true) } catch { throw Failure(error) }
         throw Failure(
           code: 130, text: "interrupted; unmounted. The agent goes on with the vault; end it with: coffer agent stop")
@@ -158,6 +165,11 @@
           // Also where something was lost.
           defer { UsedMounts(at: path, server.usersCutOff).tell() }
           try server.end(isForced: force)
+          if server.hasUsersElsewhere {
+            Output.note(
+              "programs in another name space of mounts, or at another place that it is bound to, used files in it: they can use them no "
+                + "more")
+          }
         } else {
           try unmountUnserved(path)
         }

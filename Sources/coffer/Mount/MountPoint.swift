@@ -56,7 +56,7 @@
       }
       guard try FileSystem().names(in: folder).isEmpty else {
         throw Failure.cannotCreate(
-          "the folder is not empty, and what is in it would be hidden. Programs may have written to it while nothing was "
+          "\(PathText.shown(Array(path.utf8))): the folder is not empty, and what is in it would be hidden. Programs may have written to it while nothing was "
             + "mounted there: then it is not encrypted, and can be moved into the mount. Choose an empty folder")
       }
     }

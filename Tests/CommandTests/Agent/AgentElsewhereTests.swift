@@ -29,6 +29,17 @@ import Testing
     #expect(try desk.agentStatus() == nil)
   }
 
+  @Test(.enabled(if: Person.canBeAnother, "only root may give a folder away"))
+  func `another user's runtime folder, which su(1) leaves in the environment, is left alone`() throws {
+    #expect(chown(desk.path("run"), 65_534, 65_534) == 0)
+    defer { chown(desk.path("run"), geteuid(), getegid()) }
+    let before = desk.listing("run")
+    try desk.unlock()
+    #expect(try desk.served("ls").output == "kept\n")
+    #expect(desk.listing("run") == before)
+    try desk.served("agent", "stop")
+  }
+
   static let runtimeFolder = "/run/user/\(geteuid())"
 
   @Test(.enabled(if: access(runtimeFolder, W_OK) == 0, "needs a runtime folder of the system's"))

@@ -193,6 +193,9 @@ final class MountTests {
   @Test func `two mounts show the same vault, a folder of it, or nothing that can be changed`() throws {
     try desk.done("mkdir", "/folder")
     try desk.done("mount", "mnt")
+    // A program that copies a file onto itself does not notice.
+    #expect(try desk.served("mount", "second").errors.contains("mounted on \(desk.path("mnt")) too"))
+    try desk.served("unmount", "second")
     try desk.served("mount", "--folder", "/folder", "--read-only", "second")
     try shell("echo one > mnt/folder/file")
     let status = try desk.served("agent", "status").output
@@ -385,6 +388,33 @@ final class MountTests {
     #expect(ended.errors.contains(told), "\(ended.errors)", sourceLocation: sourceLocation)
   }
 
+  @Test(.enabled(if: geteuid() == 0, "only root may make a name space of mounts for itself"))
+  func `an unmount says that it took the mount from programs in another name space of mounts`() throws {
+    try desk.done("mount", "mnt")
+    let program = try desk.start(
+      "/usr/bin/unshare",
+      [
+        "--mount", "--propagation", "private", "python3", "-c",
+        """
+        import sys
+        file = open("mnt/file", "w+b", buffering=0)
+        file.write(b"x" * 1000)
+        print("written", flush=True)
+        sys.stdin.readline()
+        try: file.write(b"x")
+        except OSError: print("refused")
+        """,
+      ])
+    #expect(program.line() == "written\n")
+    // It waits for the kernel to let go of it.
+    let ended = try desk.served("unmount", "mnt")
+    #expect(ended.errors.contains("another name space of mounts"), "\(ended.errors)")
+    #expect(program.send(Array("\n".utf8)))
+    #expect(program.wait().output.hasSuffix("refused\n"))
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 1000))
+  }
+
   @Test func `a forced unmount tells of nobody where nobody is cut off, and says so where it cannot cut anybody off`()
     throws
   {
@@ -418,6 +448,7 @@ final class MountTests {
     let ended = mount.wait()
     #expect(ended.code == signal.map { 128 + $0 } ?? 0, "\(ended.errors)")
     #expect(signal == nil || ended.errors.contains("unmounted. The agent goes on"), "\(ended.errors)")
+    if signal != nil { expectTold(by: ended) }
     #expect(try !isMounted)
     #expect(throws: (any Error).self) { try file.write("x") }
     // It is stored, and not only in the agent's memory.
