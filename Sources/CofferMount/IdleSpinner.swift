@@ -7,49 +7,59 @@ internal import Synchronization
 /// user who is not root, and in a guest without a driver for that.
 ///
 /// To bring such a processor back takes longer than most answers do. So when a request is taken, and beside the work on it, a thread
-/// is woken that only turns: on the processor that is idle, which is the program's. The kernel gives it what nobody else wants
+/// is woken that only turns: on the processor that is idle, which is the program's. It steps back behind all other threads of the process
 /// (`SCHED_IDLE`): who is woken there runs at once, as on an idle processor. It turns until some time after the answer, because the next
 /// request is often there by then, and meanwhile finds the processor of whoever sleeps, the program or who answers it; as long as
 /// the kernel's own driver waits in a guest by default, before it halts (`guest_halt_poll_ns`).
 ///
-/// With two processors. Among more of them it would turn where nobody is missed.
+/// Where the kernel divides the processors among sessions, or among groups of processes, the class counts within these alone, and
+/// a thread that turned beside somebody who computes would get as much as they. So it looks whether anybody else is
+/// runnable while a program waits, and where there always is somebody, no processor is idle, and it leaves it be.
+///
+/// With two processors. Among more of them it would turn where nobody is missed. One does for all mounts of a process.
 final class IdleSpinner: @unchecked Sendable {
   /// For so long from the last request or answer it turns, in nanoseconds.
   static let time: UInt64 = 200_000
 
-  /// So many requests in a row that come later than that after the answer before, and it turns no more until one does not: it would
-  /// take a processor for less and less.
-  static let apartLimit = 3
+  /// What a request that comes later than that after the answer before counts, beside one that does not: where so few come
+  /// at a time, it would turn for longer than the program runs.
+  static let apartWeight = 4
+  static let apartLimit = 12
+
+  /// Between two looks at who is runnable, in nanoseconds; and so many in a row that find somebody are one too many.
+  static let lookTime: UInt64 = 500_000
+  static let crowdLimit = 8
+  /// How long it does not turn then, the first time and at most, in nanoseconds.
+  static let pauseTime: (first: UInt64, most: UInt64) = (50_000_000, 800_000_000)
 
   private let now: @Sendable () -> UInt64
+  private let isCrowded: @Sendable () -> Bool
+  private let didEnd: @Sendable () -> Void
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
   /// Until when it turns, by `now`.
   private let end = Atomic<UInt64>(0)
+  /// Before then it does not turn.
+  private let pauseEnd = Atomic<UInt64>(0)
   private let sleeps = Atomic(false)
   private let isStopped = Atomic(false)
   // Of whichever thread was last.
+  private let isAnswering = Atomic(false)
   private let lastAnswer = Atomic<UInt64>(0)
   private let apartCount = Atomic(0)
+  // Of the thread that turns.
+  private var lastLook: UInt64 = 0
+  private var crowdCount = 0
+  private var pause = IdleSpinner.pauseTime.first
 
-  /// Whether one is of use to a mount on this machine.
-  static var isOfUse: Bool {
-    isOfUse(
-      IdleDriver.present, mayAskKernel: AwakeProcessors.mayBeKept,
-      processorCount: Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))))
-  }
-
-  static func isOfUse(_ driver: IdleDriver, mayAskKernel: Bool, processorCount: Int) -> Bool {
-    guard processorCount == 2 else { return false }
-    return switch driver {
-    case .haltsAtOnce: !mayAskKernel
-    case .missing: true
-    case .other: false
-    }
-  }
-
-  /// - Parameter now: nanoseconds of a clock that nobody sets.
-  init(now: @escaping @Sendable () -> UInt64) {
-    self.now = now
+  /// - Parameters:
+  ///   - now: nanoseconds of a clock that nobody sets.
+  ///   - isCrowded: whether as many threads are runnable as there are processors, beside the one that turns, which asks.
+  ///   - didEnd: called when the thread ends.
+  init(
+    now: @escaping @Sendable () -> UInt64, isCrowded: @escaping @Sendable () -> Bool = { false },
+    didEnd: @escaping @Sendable () -> Void = {}
+  ) {
+    (self.now, self.isCrowded, self.didEnd) = (now, isCrowded, didEnd)
     sem_init(semaphore, 0, 0)
   }
 
@@ -61,6 +71,7 @@ final class IdleSpinner: @unchecked Sendable {
   /// Throws where the system gives no thread. Where it does not let the thread step back behind all others, nothing is done.
   func start() throws(SystemError) {
     try NewThread.start { [self] in
+      defer { didEnd() }
       var parameters = sched_param(sched_priority: 0)
       guard sched_setscheduler(0, Self.idleClass, &parameters) == 0 else { return }
       while !isStopped.load(ordering: .acquiring) {
@@ -68,7 +79,7 @@ final class IdleSpinner: @unchecked Sendable {
         let isOver = now() >= end.load(ordering: .sequentiallyConsistent)
         // Whoever takes the flag wakes it.
         if isOver || !sleeps.exchange(false, ordering: .sequentiallyConsistent) { sem_wait(semaphore) }
-        while now() < end.load(ordering: .relaxed) { for _ in 0..<Self.pauses { coffer_relax() } }
+        turn()
       }
     }
   }
@@ -78,23 +89,53 @@ final class IdleSpinner: @unchecked Sendable {
   /// Between two looks at the clock: some tenths of a microsecond.
   private static let pauses = 16
 
+  private func turn() {
+    while true {
+      let moment = now()
+      guard moment < end.load(ordering: .relaxed) else { return }
+      // Before it is answered, the program that asked is not among those that are runnable.
+      if moment >= lastLook + Self.lookTime, isAnswering.load(ordering: .relaxed) { look(at: moment) }
+      for _ in 0..<Self.pauses { coffer_relax() }
+    }
+  }
+
+  private func look(at moment: UInt64) {
+    lastLook = moment
+    guard isCrowded() else {
+      crowdCount = 0
+      pause = Self.pauseTime.first
+      return
+    }
+    crowdCount += 1
+    guard crowdCount >= Self.crowdLimit else { return }
+    crowdCount = 0
+    pauseEnd.store(moment + pause, ordering: .relaxed)
+    end.store(0, ordering: .sequentiallyConsistent)
+    pause = min(2 * pause, Self.pauseTime.most)
+  }
+
   /// A request was taken for which somebody waits.
   ///
   /// - Parameter moment: when, by its clock.
   func didTake(at moment: UInt64) {
+    isAnswering.store(true, ordering: .relaxed)
     let isApart = moment > lastAnswer.load(ordering: .relaxed) + Self.time
-    let count = isApart ? apartCount.load(ordering: .relaxed) + 1 : 0
-    apartCount.store(count, ordering: .relaxed)
-    if count < Self.apartLimit { turn(from: moment) }
+    let count = apartCount.load(ordering: .relaxed) + (isApart ? Self.apartWeight : -1)
+    apartCount.store(min(max(count, 0), Self.apartLimit), ordering: .relaxed)
+    turn(from: moment)
   }
 
   /// It was answered.
   func didAnswer(at moment: UInt64) {
+    isAnswering.store(false, ordering: .relaxed)
     lastAnswer.store(moment, ordering: .relaxed)
-    if apartCount.load(ordering: .relaxed) < Self.apartLimit { turn(from: moment) }
+    turn(from: moment)
   }
 
   private func turn(from moment: UInt64) {
+    guard apartCount.load(ordering: .relaxed) < Self.apartLimit, moment >= pauseEnd.load(ordering: .relaxed) else {
+      return
+    }
     end.store(moment + Self.time, ordering: .sequentiallyConsistent)
     if sleeps.load(ordering: .sequentiallyConsistent), sleeps.exchange(false, ordering: .sequentiallyConsistent) {
       sem_post(semaphore)

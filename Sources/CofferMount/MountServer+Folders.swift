@@ -36,6 +36,7 @@ extension MountServer {
     _ folder: fuse_ino_t, _ room: Int, _ offset: off_t, withAttributes: Bool, for request: Request
   ) throws {
     let folder = number(folder)
+    if offset < 1 { foldersAhead.willList(folder) }
     // Names of twenty bytes, each behind what the kernel wants to know of it.
     let limit = min(4096, max(8, room / (withAttributes ? 176 : 48)))
     try withUnsafeTemporaryAllocation(byteCount: room, alignment: 8) { buffer in
@@ -47,6 +48,7 @@ extension MountServer {
       }
       if hasRoom {
         let cookie = offset > 2 ? UInt64(offset) : nil
+        var subfolders: [InodeNumber] = []
         for found in try view.readFolder(folder, after: cookie, limit: limit, withAttributes: withAttributes) {
           let isAdded = found.name.withCString { name in
             page.add(
@@ -54,7 +56,9 @@ extension MountServer {
           }
           if !isAdded { break }
           if withAttributes, found.attributes != nil { page.told.append(found.number) }
+          if found.kind == .directory { subfolders.append(found.number) }
         }
+        foldersAhead.didShow(subfolders, of: folder)
       }
       try willTell(page.told)
       if fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, page.count) == -ENOENT {

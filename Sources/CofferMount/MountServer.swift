@@ -21,6 +21,7 @@ public final class MountServer: Sendable {
   let nodes = KernelNodes()
   let removed = RemovedNodes()
   let closing: ClosingFiles<ViewFile>
+  let foldersAhead: FoldersAhead
   /// Folders whose entries others have changed since the kernel last asked.
   private let changedFolders = Mutex<Set<InodeNumber>>([])
   private let didEnd: @Sendable (MountServer) -> Void
@@ -33,6 +34,8 @@ public final class MountServer: Sendable {
   /// Programs that used it when it was ended all the same.
   private let cutOffUsers = Mutex(MountUsers())
   private let isHeldElsewhere = Atomic(false)
+  /// Nobody asks any more.
+  private let hasKernelLetGo = Atomic(false)
   /// Threads that wait until a kernel has been told.
   private let waiterCount = Atomic(0)
   let writers = Mutex<[InodeNumber: Writers]>([:])
@@ -73,6 +76,7 @@ public final class MountServer: Sendable {
       try server.start(settings)
     } catch {
       server.changes.end()
+      server.foldersAhead.end()
       server.closing.end()
       throw error
     }
@@ -91,9 +95,16 @@ public final class MountServer: Sendable {
     let closing = try ClosingFiles<ViewFile>()
     self.closing = closing
     do throws(SystemError) {
+      foldersAhead = try FoldersAhead(view)
+    } catch {
+      closing.end()
+      throw error
+    }
+    do throws(SystemError) {
       let writers = self.writers
       changes = try ChangeQueue { Self.tell($0, session, nodes) { Self.lastByte(of: $0, view, writers) } }
     } catch {
+      foldersAhead.end()
       closing.end()
       throw error
     }
@@ -140,6 +151,7 @@ public final class MountServer: Sendable {
       try NewThread.start { [self] in
         guard waitForMount() else { return threads.dismiss() }
         session.serve(self, on: threads, keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
+        hasKernelLetGo.store(true, ordering: .releasing)
         changes.end()
         finish()
       }
@@ -178,6 +190,7 @@ public final class MountServer: Sendable {
     dropAll()
     observations.withLock { $0 = [] }
     removed.forgetAll()
+    foldersAhead.end()
     closing.end()
     view.end()
     // What the kernel gave back last.
@@ -223,7 +236,8 @@ public final class MountServer: Sendable {
       guard isForced else { throw error }
       let outcome = Result { () throws(MountError) in
         guard error.isBusy else { throw error }
-        if case .busy(let users) = error { cutOffUsers.withLock { $0 = users } }
+        let users = if case .busy(let users) = error { users } else { MountUsers(at: place) }
+        cutOffUsers.withLock { $0 = users }
         try Mounts.unmount(place, isLazy: true)
       }
       // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
@@ -232,9 +246,14 @@ public final class MountServer: Sendable {
       return try outcome.get()
     }
     let end = SuspendingClock.now + .seconds(Self.endTime)
-    if !waitForEnd(orUntil: { .now >= end }) {
-      cutOff()
-      isHeldElsewhere.store(true, ordering: .relaxed)
+    if !waitForEnd(orUntil: { .now >= end || hasKernelLetGo.load(ordering: .acquiring) }) {
+      if hasKernelLetGo.load(ordering: .acquiring) {
+        // What programs wrote is being stored, however slow the disk is.
+        waitForEnd()
+      } else {
+        isHeldElsewhere.store(true, ordering: .relaxed)
+        cutOff()
+      }
     }
     try requireStored()
   }

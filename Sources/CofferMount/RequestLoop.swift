@@ -62,7 +62,7 @@ final class RequestLoop: @unchecked Sendable {
     self.session = session
     self.keepsAwake = keepsAwake
     didIdle = idle
-    spinner = keepsAwake && IdleSpinner.isOfUse ? IdleSpinner { Self.now } : nil
+    spinner = keepsAwake ? IdleSpinner.taken { Self.now } : nil
     descriptor = fuse_session_fd(session)
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
@@ -73,11 +73,9 @@ final class RequestLoop: @unchecked Sendable {
   func run(on threads: ReservedThreads, within thread: @escaping @Sendable (() -> Void) -> Void) {
     let answering = [@Sendable () -> Void](repeating: { [self] in thread(work) }, count: FuseSession.threadCount - 1)
     threads.run([{ [self] in watchRequests() }] + answering)
-    // Where there is no thread for it, programs wait longer.
-    try? spinner?.start()
+    defer { if spinner != nil { IdleSpinner.giveBack() } }
     thread(work)
     threads.wait()
-    spinner?.stop()
   }
 
   private func work() {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CofferMount
 
-@Suite struct IdleSpinnerTests {
+@Suite(.timeLimit(.minutes(5))) struct IdleSpinnerTests {
   /// A clock that stands still, and counts who looks.
   private final class Clock: Sendable {
     let now = Atomic<UInt64>(1_000)
@@ -21,6 +21,17 @@ import Testing
     func waitForLooks(_ count: Int) {
       let wanted = looks.load(ordering: .relaxed) + count
       while looks.load(ordering: .relaxed) < wanted { sched_yield() }
+    }
+  }
+
+  /// What it is told of other threads.
+  private final class Crowd: Sendable {
+    let isThere = Atomic(false)
+    let looks = Atomic(0)
+
+    func look() -> Bool {
+      looks.add(1, ordering: .relaxed)
+      return isThere.load(ordering: .relaxed)
     }
   }
 
@@ -80,13 +91,88 @@ import Testing
       return turns
     }
     let apart = IdleSpinner.time + 1
+    let few = IdleSpinner.apartLimit / IdleSpinner.apartWeight
     for _ in 0..<3 {
-      for _ in 1..<IdleSpinner.apartLimit { #expect(turns(after: apart)) }
+      for _ in 1..<few { #expect(turns(after: apart)) }
       // However long an answer takes.
       for _ in 0..<10 { #expect(!turns(after: apart, 3 * IdleSpinner.time)) }
       for _ in 0..<10 { #expect(turns(after: IdleSpinner.time)) }
+      for _ in 0..<10 { _ = turns(after: IdleSpinner.time) }
+    }
+    // Nor for some at a time that come apart from others.
+    for round in 0..<20 {
+      for position in 0..<IdleSpinner.apartWeight {
+        let turns = turns(after: position == 0 ? apart : 10_000)
+        if round > IdleSpinner.apartLimit, position == 0 { #expect(!turns) }
+      }
     }
     spinner.stop()
+  }
+
+  @Test
+  func `it leaves the processors to others that want them, for longer and longer, and comes back when they do not`()
+    throws
+  {
+    let clock = Clock()
+    let crowd = Crowd()
+    let spinner = IdleSpinner {
+      clock.read()
+    } isCrowded: {
+      crowd.look()
+    }
+    try spinner.start()
+    var moment: UInt64 = 1 << 40
+    /// Takes requests until it turns no more, or has looked so often; whether it looked as often without an end.
+    func goesOn(for lookCount: Int) -> Bool {
+      for _ in 0..<lookCount {
+        moment += IdleSpinner.lookTime
+        clock.now.store(moment, ordering: .sequentiallyConsistent)
+        let looks = crowd.looks.load(ordering: .relaxed)
+        spinner.didAnswer(at: moment)
+        spinner.didTake(at: moment)
+        while crowd.looks.load(ordering: .relaxed) == looks, !spinner.isSleeping { sched_yield() }
+        if crowd.looks.load(ordering: .relaxed) == looks { return false }
+      }
+      return true
+    }
+    #expect(goesOn(for: 100))
+    crowd.isThere.store(true, ordering: .relaxed)
+    var pause = IdleSpinner.pauseTime.first
+    for _ in 0..<8 {
+      #expect(goesOn(for: IdleSpinner.crowdLimit))
+      waitForSleep(of: spinner)
+      // Neither now nor at the end of the pause.
+      #expect(!goesOn(for: 1))
+      moment += pause - 3 * IdleSpinner.lookTime
+      #expect(!goesOn(for: 1))
+      pause = min(2 * pause, IdleSpinner.pauseTime.most)
+    }
+    crowd.isThere.store(false, ordering: .relaxed)
+    #expect(goesOn(for: 1))
+    // Somebody who comes and goes does not count.
+    for _ in 0..<10 {
+      crowd.isThere.store(true, ordering: .relaxed)
+      #expect(goesOn(for: IdleSpinner.crowdLimit - 1))
+      crowd.isThere.store(false, ordering: .relaxed)
+      #expect(goesOn(for: 1))
+    }
+    crowd.isThere.store(true, ordering: .relaxed)
+    #expect(goesOn(for: IdleSpinner.crowdLimit))
+    waitForSleep(of: spinner)
+    // As short as the first time again.
+    moment += IdleSpinner.pauseTime.first
+    #expect(goesOn(for: 1))
+    spinner.stop()
+  }
+
+  @Test func `whoever is runnable is counted, with the thread that asks`() throws {
+    #expect(RunnableThreads.count(in: Array("0.20 0.18 0.12 3/80 11206\n".utf8)) == 3)
+    for text in ["", "0.20", "0.20 0.18 0.12 ", "0.20 0.18 0.12 x/80 1"] {
+      #expect(RunnableThreads.count(in: Array(text.utf8)) == nil)
+    }
+    let threads = try #require(RunnableThreads())
+    defer { threads.end() }
+    #expect(try #require(threads.count) >= 1)
   }
 
   @Test(arguments: [false, true])
@@ -141,10 +227,14 @@ import Testing
     for (driver, processors) in [("none\n", "flags : fpu\n"), ("intel_idle\n", guest), (nil, guest)] {
       #expect(IdleDriver(driver: driver, pollTime: nil, processors: processors) == .other)
     }
-    #expect(IdleSpinner.isOfUse(halting, mayAskKernel: false, processorCount: 2))
-    #expect(!IdleSpinner.isOfUse(halting, mayAskKernel: true, processorCount: 2))
-    #expect(IdleSpinner.isOfUse(bare, mayAskKernel: true, processorCount: 2))
-    for count in [1, 3, 64] { #expect(!IdleSpinner.isOfUse(bare, mayAskKernel: false, processorCount: count)) }
-    for mayAsk in [false, true] { #expect(!IdleSpinner.isOfUse(.other, mayAskKernel: mayAsk, processorCount: 2)) }
+    func isOfUse(_ driver: IdleDriver, mayAskKernel: Bool, _ count: Int, own: Int? = nil) -> Bool {
+      IdleSpinner.isOfUse(driver, mayAskKernel: mayAskKernel, processorCount: count, ownProcessorCount: own ?? count)
+    }
+    #expect(isOfUse(halting, mayAskKernel: false, 2))
+    #expect(!isOfUse(halting, mayAskKernel: true, 2))
+    #expect(isOfUse(bare, mayAskKernel: true, 2))
+    for count in [1, 3, 64] { #expect(!isOfUse(bare, mayAskKernel: false, count)) }
+    #expect(!isOfUse(bare, mayAskKernel: false, 2, own: 1))
+    for mayAsk in [false, true] { #expect(!isOfUse(.other, mayAskKernel: mayAsk, 2)) }
   }
 }

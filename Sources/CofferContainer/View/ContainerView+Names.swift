@@ -18,6 +18,12 @@ extension ContainerView {
     }
   }
 
+  /// Whether a reading of the folder would begin with what is in memory; see ``Vault/isListingAtHand(_:)``. Also where nothing
+  /// passes any more.
+  public func isListingAtHand(_ folder: InodeNumber) -> Bool {
+    (try? perform(.reading, on: folder) { $0.isListingAtHand(folder) }) ?? true
+  }
+
   /// The folder that holds a folder; the view's root is its own.
   public func parent(of folder: InodeNumber) throws(ViewError) -> InodeNumber {
     if folder == root { return root }

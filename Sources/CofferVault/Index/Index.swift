@@ -99,6 +99,20 @@ final class Index: Sendable {
     return try exclusively { try body(session) }
   }
 
+  /// What `body` finds in memory; nil where something must be read first, which it is not.
+  func glance<Result>(_ body: (IndexSession) throws -> Result) rethrows -> Result? {
+    lock.lock()
+    defer { lock.unlock() }
+    session.begin(StoredAnswers())
+    defer { _ = session.end() }
+    do {
+      let result = try body(session)
+      return session.missing.isEmpty ? result : nil
+    } catch is NotInMemory {
+      return nil
+    }
+  }
+
   /// So often an operation begins anew, before it is given the connection. It needs as many reads one after the other only where
   /// what it needs does not stay in memory for as long.
   private static let attemptLimit = 64

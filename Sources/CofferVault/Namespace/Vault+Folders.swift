@@ -36,12 +36,30 @@ extension Vault {
     _ folder: InodeNumber, after cookie: UInt64? = nil, limit: Int, withAttributes: Bool
   ) throws(VaultError) -> [FolderEntry] {
     try look { session in
-      let found = try session.entries(of: session.folder(folder).number, after: cookie, limit: max(1, limit))
-      return try session.gather(found) { found in
-        FolderEntry(
-          name: found.entry.name, number: found.entry.inode, kind: found.entry.kind, cookie: found.cookie,
-          attributes: withAttributes ? try attributes(of: found.entry.inode, session) : nil)
-      }
+      try portion(of: folder, after: cookie, limit: limit, withAttributes: withAttributes, session)
+    }
+  }
+
+  /// Whether a reading of the folder, with attributes, would begin with what is in memory. Nothing is read for that. Also true of
+  /// what cannot be read.
+  public func isListingAtHand(_ folder: InodeNumber) -> Bool {
+    do {
+      return try index.glance { session in
+        try portion(of: folder, after: nil, limit: 1, withAttributes: true, session)
+      } != nil
+    } catch {
+      return true
+    }
+  }
+
+  private func portion(
+    of folder: InodeNumber, after cookie: UInt64?, limit: Int, withAttributes: Bool, _ session: IndexSession
+  ) throws -> [FolderEntry] {
+    let found = try session.entries(of: session.folder(folder).number, after: cookie, limit: max(1, limit))
+    return try session.gather(found) { found in
+      FolderEntry(
+        name: found.entry.name, number: found.entry.inode, kind: found.entry.kind, cookie: found.cookie,
+        attributes: withAttributes ? try attributes(of: found.entry.inode, session) : nil)
     }
   }
 

@@ -1,5 +1,6 @@
 internal import CofferKeys
 internal import CofferSystem
+internal import Foundation
 
 /// Where the agent of a vault is found: a socket in a folder that only this user may enter.
 struct AgentPlace {
@@ -15,12 +16,39 @@ struct AgentPlace {
     return runtime + "/coffer"
   }
 
+  /// Whether a path leads to another user's folder, or through one that lets only them pass.
   private static func isForeign(_ path: String) -> Bool {
-    (try? FileSystem().status(of: path)).map { $0.map { $0.owner != ProcessHardening.userID } ?? false } ?? false
+    do {
+      return try FileSystem().open(path, .directory).status().owner != ProcessHardening.userID
+    } catch {
+      return !error.isAbsent
+    }
   }
 
+  /// In the user's own home where the environment's is another's, as behind `sudo -E`.
   private static var statePath: String {
-    Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
+    let path = Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
+    let base = Environment["XDG_STATE_HOME"] ?? Environment["HOME"] ?? ""
+    guard isInForeignHands(path, from: base), let home = FileManager.default.homeDirectory(forUser: NSUserName()) else {
+      return path
+    }
+    return home.path + "/.local/state/coffer/run"
+  }
+
+  /// Whether what is there of a path from `base` on is another user's than the system's: what is made there would shut them out, and
+  /// they choose where their links lead.
+  private static func isInForeignHands(_ path: String, from base: String) -> Bool {
+    var prefix = base
+    for name in [""] + path.dropFirst(base.count).split(separator: "/").map(String.init) {
+      if !name.isEmpty { prefix += "/" + name }
+      do {
+        guard let found = try FileSystem().status(of: prefix) else { return false }
+        if found.owner != ProcessHardening.userID, found.owner != 0 { return true }
+      } catch {
+        return true
+      }
+    }
+    return false
   }
 
   /// Where the agent of somebody with another environment may be: what runs for the same user without a session, such as
@@ -60,8 +88,8 @@ struct AgentPlace {
       throw Failure(
         code: 77,
         text:
-          "the folder of agents (coffer in XDG_RUNTIME_DIR) is not yours alone: where it is yours, chmod 700; else whose it is must "
-          + "remove it")
+          "the folder of agents, \(PathText.shown(Array(path.utf8))), is not yours alone: where it is yours, chmod 700; else remove or "
+          + "rename it, or have whose it is do so")
     }
     return AgentPlace(path: path, folder: folder, name: vault.description)
   }

@@ -111,11 +111,7 @@
       let places = places
       if places.isEmpty { return [] }
       do { try container.checkMount() } catch {
-        if endAll() != nil {
-          let loss = UntoldLoss()
-          loss.note()
-          state.withLock { $0.formerLosses.append(loss) }
-        }
+        endServers(forGood: false)
         return places
       }
       return []
@@ -123,23 +119,30 @@
 
     /// The same for a person who waits for a command: what they write there next is not in the vault.
     func recheckTelling() {
-      for place in recheck() {
+      let places = recheck()
+      for place in places {
         Output.note(
           "the mount at \(PathText.shown(Array(place.utf8))) has ended, because the policy does not allow it: what is written to that "
             + "folder now is not in the vault")
       }
-      if let loss = takeLoss() { Output.note(loss) }
+      // Where none has ended, whoever ends one is to be told.
+      if !places.isEmpty, let loss = takeLoss() { Output.note(loss) }
     }
 
     /// Brings what programs wrote into the vault, and ends all mounts, whoever uses them; returns what is lost of what they had stored
     /// to mappings. No more can be made where the vault is given back.
     @discardableResult
     func endAll(forGood: Bool = false) -> String? {
+      endServers(forGood: forGood)
+      return takeLoss()
+    }
+
+    /// The same; what is lost is still to be told.
+    private func endServers(forGood: Bool) {
       let servers = state.withLock { state in
         if forGood { state.isEnding = true }
         return state.servers
       }
-      var isLost = false
       for server in servers {
         // Of one that has ended the place may be another's now.
         if !server.hasEnded {
@@ -147,7 +150,8 @@
             try server.end(isForced: true)
           } catch {
             switch error {
-            case .pagesLost, .notStored(_, arePagesLost: true): isLost = true
+            // It has been told here, and was noted as that.
+            case .pagesLost, .notStored(_, arePagesLost: true): server.loss.note()
             // What else could not be stored the vault tells.
             default: break
             }
@@ -155,7 +159,6 @@
         }
         forget(server)
       }
-      return takeLoss() ?? (isLost ? MountError.loss : nil)
     }
   }
 #else

@@ -4,6 +4,7 @@
   internal import CofferFiles
   internal import CofferMount
   internal import CofferSystem
+  internal import Foundation
 
   struct MountCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -53,7 +54,7 @@
       let point = try MountPoint(directory)
       try point.requireEmpty(options)
       let shown = try VaultPath(argument: folder)
-      let others = mounts.placesInTree
+      let others = mounts.details
       let server: MountServer
       do {
         server = try PathText.naming(shown) {
@@ -74,10 +75,10 @@
       if server.view.isReadOnly, !readOnly {
         Output.note("nothing can be changed there: this is a backup, or an older state of the vault")
       }
-      if let other = others.first, !server.view.isReadOnly {
+      if let other = others.first(where: { $0.mayShare(shown, with: server) }) {
         Output.note(
-          "this vault is mounted on \(PathText.shown(Array(other.utf8))) too: programs take a file in both for two. Do not copy or move "
-            + "one onto itself, which empties it")
+          "this vault is mounted on \(PathText.shown(Array(other.place.utf8))) too: programs take a file in both for two. Do not copy or "
+            + "move one onto itself, which empties it")
       }
       if server.view.isLocked {
         Output.note("the vault is locked: names are shown, and contents once it is opened with: coffer unlock")
@@ -125,7 +126,7 @@
       // Who only waits here does not use the vault.
       Session.present.noteIdleness()
       while !server.waitForEnd(orUntil: { interrupts.isRaised }) {
-        defer { UsedMounts(at: server.place, server.usersCutOff).tell() }
+        defer { server.tellWhomItLeft() }
         do { try server.end(isForced: true) } catch { throw Failure(error) }
         throw Failure(
           code: 130, text: "interrupted; unmounted. The agent goes on with the vault; end it with: coffer agent stop")
@@ -163,13 +164,8 @@
       do throws(MountError) {
         if let server = Session.present.mounts?.server(at: path) {
           // Also where something was lost.
-          defer { UsedMounts(at: path, server.usersCutOff).tell() }
+          defer { server.tellWhomItLeft() }
           try server.end(isForced: force)
-          if server.hasUsersElsewhere {
-            Output.note(
-              "programs in another name space of mounts, or at another place that it is bound to, used files in it: they can use them no "
-                + "more")
-          }
         } else {
           try unmountUnserved(path)
         }
@@ -187,11 +183,38 @@
         try Mounts.unmount(path, isLazy: isDead)
       } catch {
         guard force, error.isBusy else { throw error }
+        let users = Mounts.users(at: path, servedBy: ProcessInfo.processInfo.processIdentifier)
         try Mounts.unmount(path, isLazy: true)
+        // It may be used by what cannot be looked at; or only in the way of another mount, which is not.
+        if error == .busyBelow, users.isEmpty { return }
+        let text = users.isEmpty ? "" : " (\(users.text(naming: Session.present.errors.isTerminal)))"
         Output.note(
-          "programs that use files in it go on to do so, until they end or the agent of its vault does: coffer agent stop --vault and "
-            + "the vault's folder")
+          "programs that use files in it\(text) go on to do so, until they end or the agent of its vault does: coffer agent stop --vault "
+            + "and the vault's folder")
       }
+    }
+  }
+
+  extension MountServer {
+    /// Tells a person of the programs that used it when it was ended, also where something was lost.
+    fileprivate func tellWhomItLeft() {
+      UsedMounts(at: place, usersCutOff).tell()
+      guard hasUsersElsewhere else { return }
+      Output.note(
+        "programs in another name space of mounts, or at another place that it is bound to, used files in it: they can use them no "
+          + "more")
+    }
+  }
+
+  extension AgentStatus.Mount {
+    /// Whether programs can change a file through one of two mounts that they see in the other one too.
+    fileprivate func mayShare(_ shown: VaultPath, with server: MountServer) -> Bool {
+      if detached || (readOnly && server.view.isReadOnly) { return false }
+      func contains(_ folder: String, _ other: String) -> Bool {
+        folder == "/" || other == folder || other.hasPrefix(folder + "/")
+      }
+      let shown = String(decoding: shown.bytes, as: UTF8.self)
+      return contains(folder, shown) || contains(shown, folder)
     }
   }
 

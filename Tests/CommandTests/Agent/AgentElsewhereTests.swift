@@ -34,10 +34,51 @@ import Testing
     #expect(chown(desk.path("run"), 65_534, 65_534) == 0)
     defer { chown(desk.path("run"), geteuid(), getegid()) }
     let before = desk.listing("run")
-    try desk.unlock()
-    #expect(try desk.served("ls").output == "kept\n")
-    #expect(desk.listing("run") == before)
-    try desk.served("agent", "stop")
+    // Also by a link of one's own.
+    try FileManager.default.createSymbolicLink(atPath: desk.path("link"), withDestinationPath: desk.path("run"))
+    for name in ["run", "link"] {
+      desk.environment["XDG_RUNTIME_DIR"] = desk.path(name)
+      try desk.unlock()
+      #expect(try desk.served("ls").output == "kept\n")
+      #expect(desk.listing("run") == before)
+      try desk.served("agent", "stop")
+    }
+  }
+
+  @Test(.enabled(if: Person.canBeAnother, "only root may give a folder away"))
+  func `a folder of agents that others may enter is named`() throws {
+    let folder = desk.path("run/coffer")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    #expect(chmod(folder, 0o755) == 0)
+    defer { chmod(folder, 0o700) }
+    try desk.unserved(
+      77, "the folder of agents, \(folder), is not yours alone", "unlock", "--passcode-file", "passcode")
+  }
+
+  /// With a home of its own in a name space of mounts, where nothing is left of it.
+  @Test(.enabled(if: Person.canBeAnother, "only root may give a folder away"))
+  func `another user's home, which sudo(8) may leave in the environment, is left alone`() throws {
+    for name in ["theirs", "linked", "elsewhere"] { try Kernel.mkdir(desk.path(name)) }
+    try FileManager.default.createSymbolicLink(
+      atPath: desk.path("linked/.local"), withDestinationPath: desk.path("elsewhere"))
+    for name in ["theirs", "linked", "linked/.local"] { #expect(lchown(desk.path(name), 65_534, 65_534) == 0) }
+    let outcome = try desk.run(
+      "/usr/bin/unshare",
+      [
+        "--mount", "/bin/sh", "-c",
+        """
+        own=$(python3 -c 'import os, pwd; print(pwd.getpwuid(os.geteuid()).pw_dir)')
+        mount -t tmpfs none "$own" && unset XDG_STATE_HOME XDG_RUNTIME_DIR || exit 70
+        for name in theirs linked; do
+          HOME="$PWD/$name" "$0" unlock --passcode-file passcode > said 2>&1 || { cat said; exit 71; }
+          HOME="$PWD/$name" "$0" ls && HOME="$PWD/$name" "$0" agent stop
+        done
+        find theirs elsewhere; ls "$own/.local/state/coffer"
+        """, RunningProgram.folder.appending(path: "coffer").path,
+      ])
+    #expect(
+      outcome.output == "kept\nthe agent has ended\nkept\nthe agent has ended\ntheirs\nelsewhere\nrun\n",
+      "\(outcome.errors)")
   }
 
   static let runtimeFolder = "/run/user/\(geteuid())"

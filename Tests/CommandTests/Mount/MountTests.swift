@@ -196,7 +196,9 @@ final class MountTests {
     // A program that copies a file onto itself does not notice.
     #expect(try desk.served("mount", "second").errors.contains("mounted on \(desk.path("mnt")) too"))
     try desk.served("unmount", "second")
-    try desk.served("mount", "--folder", "/folder", "--read-only", "second")
+    // Nor where it can only be changed by the other way.
+    let told = try desk.served("mount", "--folder", "/folder", "--read-only", "second").errors
+    #expect(told.contains("mounted on \(desk.path("mnt")) too"), "\(told)")
     try shell("echo one > mnt/folder/file")
     let status = try desk.served("agent", "status").output
     #expect(status.contains("\nfolder     \(desk.path("vault"))\n"), "\(status)")
@@ -213,6 +215,15 @@ final class MountTests {
     #expect(try shell("cd second/inner && cd .. && ls") == "file\ninner\n")
     try desk.served("unmount", "second")
     #expect(try shell("cat mnt/folder/file") == "longer\n")
+  }
+
+  @Test func `mounts through which nothing can be changed that both show are not warned of`() throws {
+    for folder in ["/folder", "/folders"] { try desk.done("mkdir", folder) }
+    try desk.done("mount", "--folder", "/folder", "mnt")
+    #expect(try desk.served("mount", "--folder", "/folders", "second").errors == "")
+    for place in ["mnt", "second"] { try desk.served("unmount", place) }
+    try desk.served("mount", "--read-only", "mnt")
+    #expect(try desk.served("mount", "--read-only", "second").errors == "")
   }
 
   @Test(arguments: ["os.O_WRONLY | os.O_APPEND", "os.O_WRONLY", "os.O_RDWR"])
@@ -381,6 +392,24 @@ final class MountTests {
     #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 100_000))
   }
 
+  @Test(.enabled(if: MountedDisk.isPossible, "only root may mount something else in there"))
+  func `a mount with another one below is ended by force, and tells of who used it`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/below && mount -t tmpfs none mnt/below")
+    try desk.unserved(75, "something else is mounted on a folder in it", "unmount", "mnt")
+    // Nobody but the other mount.
+    let quiet = try desk.served("unmount", "--force", "mnt").errors
+    #expect(quiet == "coffer: unmounted\n", "\(quiet)")
+    try desk.done("mount", "mnt")
+    try shell("mount -t tmpfs none mnt/below")
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    try file.writeAll(noise(100_000))
+    try expectTold(by: desk.served("unmount", "--force", "mnt"))
+    #expect(try !isMounted)
+    #expect(throws: (any Error).self) { try file.write("x") }
+    #expect(try desk.done("cat", "/file").bytes == noise(100_000))
+  }
+
   private func expectTold(
     by ended: RunningProgram.Outcome, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -425,7 +454,7 @@ final class MountTests {
     try desk.done("mount", "mnt")
     let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
     let taken = try desk.shell("unset COFFER_VAULT; coffer unmount --force mnt")
-    #expect(taken.code == 0 && taken.errors.contains("programs that use files in it go on to do so"), "\(taken.errors)")
+    #expect(taken.code == 0 && taken.errors.contains("go on to do so, until they end"), "\(taken.errors)")
     #expect(try !isMounted)
     try file.writeAll(noise(100_000))
     try desk.served("agent", "stop")

@@ -115,4 +115,50 @@ import Testing
 
         """)
   }
+
+  /// Where processors halt at once, and nobody but root may ask the kernel to let them wait. Elsewhere it shows that there is none.
+  @Test(.enabled(if: isPossible, "needs root, setpriv, unshare, fusermount3, and the users nobody and daemon"))
+  func `one thread keeps a processor from halting, behind all others, for all mounts, and not with --save-power`()
+    throws
+  {
+    try desk.write(
+      "count",
+      """
+      import json, os, subprocess, sys
+      def text(path):
+          try: return open(path).read()
+          except OSError: return ""
+      driver = text("/sys/devices/system/cpu/cpuidle/current_driver")
+      halts = driver == "haltpoll\\n" and text("/sys/module/haltpoll/parameters/guest_halt_poll_ns") == "0\\n"
+      bare = driver == "none\\n" and "hypervisor" in text("/proc/cpuinfo").split()
+      wanted = (halts or bare) and os.sysconf("SC_NPROCESSORS_ONLN") == 2 == len(os.sched_getaffinity(0))
+      process = json.loads(sys.stdin.read())["process"]
+      def count():
+          classes = []
+          for thread in os.listdir(f"/proc/{process}/task"):
+              try: classes.append(os.sched_getscheduler(int(thread)))
+              except ProcessLookupError: pass
+          return classes.count(os.SCHED_IDLE)
+      expected = int(sys.argv[1]) if wanted else 0
+      # A thread takes a moment to step back, or to end.
+      while count() != expected: os.sched_yield()
+      print("as expected")
+      """)
+    let outcome = try run(
+      """
+      threads() { user bin/coffer agent status --json | timeout 60 python3 count $1; }
+      user mkdir second
+      user bin/coffer mount --save-power mnt > said; threads 0
+      user bin/coffer unmount mnt
+      user bin/coffer mount mnt > said; user bin/coffer mount second > said 2>&1
+      user bash -c 'for n in $(seq 500); do echo $n > mnt/$n; cat second/$n; done' > said; threads 1
+      user bin/coffer unmount second; user ls -lR mnt > said; threads 1
+      user bin/coffer unmount mnt; threads 0
+      user bin/coffer agent stop
+      """)
+    #expect(
+      outcome.output
+        == "as expected\ncoffer: unmounted\n"
+        + "as expected\ncoffer: unmounted\nas expected\ncoffer: unmounted\nas expected\nthe agent has ended\n")
+  }
 }
