@@ -24,7 +24,9 @@ final class IdleSpinner: @unchecked Sendable {
   /// What a request that comes later than that after the answer before counts, beside one that does not: where so few come
   /// at a time, it would turn for longer than the program runs.
   static let apartWeight = 4
-  static let apartLimit = 12
+  /// From here on it does not turn, and no more is counted than the other.
+  static let apartLimit = 8
+  static let apartMost = 12
 
   /// Between two looks at who is runnable, in nanoseconds; and so many in a row that find somebody are one too many.
   static let lookTime: UInt64 = 500_000
@@ -121,7 +123,7 @@ final class IdleSpinner: @unchecked Sendable {
     isAnswering.store(true, ordering: .relaxed)
     let isApart = moment > lastAnswer.load(ordering: .relaxed) + Self.time
     let count = apartCount.load(ordering: .relaxed) + (isApart ? Self.apartWeight : -1)
-    apartCount.store(min(max(count, 0), Self.apartLimit), ordering: .relaxed)
+    apartCount.store(min(max(count, 0), Self.apartMost), ordering: .relaxed)
     turn(from: moment)
   }
 
@@ -133,14 +135,15 @@ final class IdleSpinner: @unchecked Sendable {
   }
 
   private func turn(from moment: UInt64) {
-    guard apartCount.load(ordering: .relaxed) < Self.apartLimit, moment >= pauseEnd.load(ordering: .relaxed) else {
-      return
-    }
+    guard apartCount.load(ordering: .relaxed) < Self.apartLimit, !isPaused(at: moment) else { return }
     end.store(moment + Self.time, ordering: .sequentiallyConsistent)
     if sleeps.load(ordering: .sequentiallyConsistent), sleeps.exchange(false, ordering: .sequentiallyConsistent) {
       sem_post(semaphore)
     }
   }
+
+  /// Whether others want the processors.
+  func isPaused(at moment: UInt64) -> Bool { moment < pauseEnd.load(ordering: .relaxed) }
 
   /// Ends the thread, soon.
   func stop() {
