@@ -61,6 +61,10 @@ int coffer_peer_user(int socket, uid_t *user) {
   gid_t group;
   return getpeereid(socket, user, &group);
 }
+int coffer_peer_process(int socket, pid_t *process) {
+  socklen_t size = sizeof *process;
+  return getsockopt(socket, SOL_LOCAL, LOCAL_PEERPID, process, &size);
+}
 short coffer_hang_up_event(void) { return POLLHUP; }
 #define MSG_CMSG_CLOEXEC 0
 #ifndef MSG_NOSIGNAL
@@ -95,6 +99,13 @@ int coffer_peer_user(int socket, uid_t *user) {
   socklen_t size = sizeof peer;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
   *user = peer.uid;
+  return 0;
+}
+int coffer_peer_process(int socket, pid_t *process) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return -1;
+  *process = peer.pid;
   return 0;
 }
 short coffer_hang_up_event(void) { return POLLHUP | POLLRDHUP; }

@@ -89,6 +89,13 @@ public final class LocalSocket: Sendable {
     return user
   }
 
+  /// The process that connected, or that listens there, as the system knows it: another one may have its number by now.
+  public func peerProcess() throws(SystemError) -> Int32 {
+    var process: pid_t = 0
+    guard coffer_peer_process(descriptor.number, &process) == 0 else { throw .last("getsockopt") }
+    return process
+  }
+
   /// Sends all bytes; the descriptors go with the first of them. Throws EPIPE where the other end has gone.
   public func send(
     _ bytes: UnsafeRawBufferPointer, descriptors: [OwnedDescriptor] = []

@@ -143,6 +143,30 @@ public final class Vault: Sendable {
     try? index.perform { session in for removal in done { try session.removePending(removal.mark) } }
   }
 
+  /// As `finish`, for a commit that somebody waits for: a system that frees a large file keeps who removes it waiting, and the
+  /// commit is durable already. Who needs the room waits for it, and so does who closes the vault.
+  private func finishBeside(_ removals: [PendingRemoval]) {
+    let number = roomGivenBack.begin()
+    commits.run { [self] in
+      defer { roomGivenBack.end(number) }
+      finish(removals)
+    }
+  }
+
+  /// To delete the objects takes longer than to start a thread.
+  private func isLong(_ removals: [PendingRemoval]) -> Bool {
+    if removals.count > Self.removalsAtOnce { return true }
+    var byteCount: UInt64 = 0
+    for case let object? in removals.lazy.map(\.object) {
+      byteCount += objects.allocatedByteCount(of: object.number)
+      if byteCount > Self.removedBytesAtOnce { return true }
+    }
+    return false
+  }
+
+  private static let removalsAtOnce = 64
+  private static let removedBytesAtOnce: UInt64 = 4 << 20
+
   // MARK: Holding a generation
 
   /// Runs `body` while everything that a commit refers to stays as it is: slots and objects that are freed meanwhile
@@ -204,7 +228,11 @@ public final class Vault: Sendable {
     room.hasRefused.store(false, ordering: .relaxed)
     guard let (root, removals) = committed else { return }
     files.didCommit(generation: releasable(root.generation), isShort: wasShort)
-    finish(removals)
+    if begun == nil, !wasShort, isLong(removals) {
+      finishBeside(removals)
+    } else {
+      finish(removals)
+    }
     // At once, before somebody else takes the room that a removal made.
     if isLent { index.cutLog() }
     ballast.restore()

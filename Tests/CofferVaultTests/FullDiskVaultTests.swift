@@ -340,6 +340,43 @@ struct FullDiskVaultTests {
     try vault.close()
   }
 
+  @Test(arguments: [true, false])
+  func `who commits does not wait until a large file is deleted, and who closes the vault does`(isLarge: Bool) throws {
+    let removal = SlowRemoval()
+    let small = try SmallDisk(mebibytes: 512, seed: 15, faults: FileSystem(faults: removal))
+    let vault = small.vault
+    // One large file, or many that are not.
+    let names = isLarge ? ["large"] : (0..<65).map { "small \($0)" }
+    for name in names {
+      let bytes = small.generator.bytes(isLarge ? 8 << 20 : 20_000)
+      try vault.importFile(small.fixture.source(bytes), to: VaultPath(name))
+    }
+    try vault.commit()
+    for name in names { try vault.remove(VaultPath(name)) }
+    removal.hold { true }
+    try vault.commit()
+    removal.waitUntilHeld()
+    // Others commit as well.
+    _ = try vault.makeDirectory(at: VaultPath("folder"))
+    try vault.commit()
+    func objectCount() throws -> Int {
+      let folder = small.disk.path + "/vault/" + VaultFormat.objects
+      return try FileManager.default.subpathsOfDirectory(atPath: folder).filter { $0.contains("/") }.count
+    }
+    #expect(try objectCount() > 0)
+    let closer = Thread { try? vault.close() }
+    closer.start()
+    removal.letGo()
+    while !closer.isFinished { sched_yield() }
+    #expect(try objectCount() == 0)
+    small.vault = try Vault.open(
+      at: small.disk.path + "/vault", keyStore: small.fixture.keyStore, passcode: { VaultFixture.passcode() },
+      options: TestVault.options)
+    #expect(try small.vault.list(.root).map(\.name) == [Array("folder".utf8)])
+    #expect(try small.vault.index.read { try $0.pendingRemovals() }.isEmpty)
+    try small.vault.close()
+  }
+
   @Test func `holes that are made on a full disk can be stored, and give room back`() throws {
     let small = try SmallDisk(mebibytes: 32, seed: 13)
     let path = try VaultPath("file")

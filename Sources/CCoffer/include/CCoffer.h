@@ -56,6 +56,8 @@ int coffer_enter_directory(int directory);
 
 /// The user at the other end of a connected local socket, or the one that listens there, as the system knows it.
 int coffer_peer_user(int socket, uid_t *user);
+/// The process that connected, or that listens there, as the system knows it.
+int coffer_peer_process(int socket, pid_t *process);
 
 /// What poll(2) tells of a stream whose other end will write no more.
 short coffer_hang_up_event(void);

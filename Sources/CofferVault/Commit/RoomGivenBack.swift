@@ -16,18 +16,25 @@ final class RoomGivenBack: @unchecked Sendable {
 
   /// Runs `body`, which makes a commit and gives back what that has freed.
   func during<Result>(_ body: () throws -> Result) rethrows -> Result {
-    let number = condition.withLock { () -> UInt64 in
+    let number = begin()
+    defer { end(number) }
+    return try body()
+  }
+
+  /// The same for what goes on beside whoever begins it: from here to ``end(_:)``, which takes the number.
+  func begin() -> UInt64 {
+    condition.withLock {
       defer { next += 1 }
       running.insert(next)
       return next
     }
-    defer {
-      condition.withLock {
-        running.remove(number)
-        condition.broadcast()
-      }
+  }
+
+  func end(_ number: UInt64) {
+    condition.withLock {
+      running.remove(number)
+      condition.broadcast()
     }
-    return try body()
   }
 
   /// Returns when all have ended that run now. Never from within `during`.

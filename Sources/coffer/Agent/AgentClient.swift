@@ -33,6 +33,7 @@ struct AgentClient {
     let (description, descriptors) = try description(of: Array(CommandLine.arguments.dropFirst()))
     guard client.send(AgentRequest(.run(description), of: client.folder), descriptors) else { return nil }
     var isAccepted = false
+    try client.waitForAnswer()
     while let answer = try AgentAnswer.receive(from: client.socket) {
       switch answer {
       case .accepted:
@@ -89,10 +90,27 @@ struct AgentClient {
   /// Nil where the agent holds another copy of the vault, or has just ended.
   func request(_ body: AgentRequest.Body) throws -> String? {
     guard send(AgentRequest(body, of: folder)) else { return nil }
+    if !body.mayWait { try waitForAnswer() }
     guard let answer = try AgentAnswer.receive(from: socket) else { return nil }
     guard case .outcome(let code, let text) = answer else { return nil }
     guard code == 0 else { throw Failure(code: code, text: text) }
     return text
+  }
+
+  /// How long an agent is waited for before that is said, in milliseconds.
+  private static let patience: Int32 = 5000
+
+  /// Says once where the agent does not answer: a person would not know what they wait for.
+  private func waitForAnswer() throws {
+    let end = ContinuousClock.now + .milliseconds(Int64(Self.patience))
+    while ContinuousClock.now < end {
+      if try Readiness.wait(for: [socket.descriptor], milliseconds: Self.patience)[0] { return }
+    }
+    guard let process = try? socket.peerProcess() else { return }
+    Output.note(
+      "the agent (process \(process)) has not answered for \(Self.patience / 1000) seconds, and is waited for. Its disk may be slow, or it "
+        + "was stopped: kill -CONT \(process) lets it go on. kill -KILL \(process) ends it, without storing what programs wrote last"
+    )
   }
 
   func status(untilLocked: Bool = false) throws -> AgentStatus? {

@@ -10,6 +10,9 @@ struct AgentRequest: Sendable {
     case lock(immediately: Bool)
     /// - Parameter isForced: also where what programs wrote last cannot be stored, and is lost.
     case stop(isForced: Bool)
+
+    /// The answer waits for what may happen at any time.
+    var mayWait: Bool { if case .status(untilLocked: true) = self { true } else { false } }
   }
 
   /// A command's arguments and the variables that matter to it. With it come descriptors: standard input, output and

@@ -15,7 +15,7 @@
           coffer mount --folder /reports --read-only ~/Reports
 
         The agent serves the folder, and is started where there is none. When this returns, programs can use it. Other
-        commands see what they write when the file is closed; it is durable once it is synced, or a few seconds later.
+        commands see what they write; it is durable once it is synced, or a few seconds later.
         While the vault is locked, content of class complete cannot be read there either. It ends with coffer unmount, with
         the agent, or when a company's policy takes the right away.
         """)
@@ -79,6 +79,11 @@
         Output.note(
           "this vault is mounted on \(PathText.shown(Array(other.place.utf8))) too: programs take a file in both for two. Do not copy or "
             + "move one onto itself, which empties it")
+      }
+      if allowOther, let root = try? server.view.attributes(of: server.view.root), root.permissions & 0o011 == 0 {
+        Output.note(
+          "other users can pass it once the permissions of its own folder let them: chmod 755 \(point.path.quotedForShell)"
+        )
       }
       if server.view.isLocked {
         Output.note("the vault is locked: names are shown, and contents once it is opened with: coffer unlock")
@@ -170,7 +175,7 @@
           try unmountUnserved(path)
         }
       } catch {
-        throw Failure(error)
+        throw Failure(error, at: path)
       }
       if options.json { return try Output.json(Answer(unmounted: path)) }
       Output.note("unmounted")

@@ -75,7 +75,8 @@
   }
 
   extension Failure {
-    init(_ error: MountError) {
+    /// - Parameter place: of the mount that is meant, where that is to be said.
+    init(_ error: MountError, at place: String? = nil) {
       let code: Int32 =
         switch error {
         case .noDevice, .deviceRefused, .noHelper: 69
@@ -85,7 +86,12 @@
         case .foreign: 64
         case .notYours: 77
         }
-      self.init(code: code, text: error.text(namingPrograms: Session.present.errors.isTerminal))
+      let text = error.text(namingPrograms: Session.present.errors.isTerminal)
+      switch (error, place) {
+      case (.notMounted, let place?), (.foreign, let place?):
+        self.init(code: code, text: "\(PathText.shown(Array(place.utf8))): \(text)")
+      default: self.init(code: code, text: text)
+      }
     }
   }
 #endif

@@ -49,6 +49,37 @@ import Testing
     #expect(try desk.served("ls").output == "big\n")
   }
 
+  @Test(arguments: [["ls"], ["agent", "status"], ["lock"]])
+  func `an agent that does not answer is named, and waited for`(_ arguments: [String]) throws {
+    try desk.unlock("--idle-lock", "0")
+    let process = try desk.agentProcess()
+    kill(process, SIGSTOP)
+    defer { kill(process, SIGCONT) }
+    let client = try desk.start("/bin/sh", ["-c", "exec \"$0\" \"$@\" 2>&1", program] + arguments)
+    #expect(client.line().hasPrefix("coffer: the agent (process \(process)) has not answered for 5 seconds"))
+    kill(process, SIGCONT)
+    #expect(client.wait().code == 0)
+  }
+
+  @Test func `who waits until it is locked waits in silence`() throws {
+    try desk.unlock("--idle-lock", "0")
+    let client = try desk.start("coffer", ["agent", "status", "--until-locked"])
+    // Longer than others wait for an agent that does not answer.
+    let other = try desk.start("coffer", ["ls"])
+    let process = try desk.agentProcess()
+    #expect(other.wait().code == 0)
+    kill(process, SIGSTOP)
+    let stopped = try desk.start("/bin/sh", ["-c", "exec \"$0\" ls 2>&1", program])
+    #expect(stopped.line().contains("has not answered"))
+    kill(process, SIGCONT)
+    #expect(stopped.wait().code == 0)
+    try desk.served("lock", "--now")
+    let outcome = client.wait()
+    #expect(outcome.code == 0 && outcome.errors == "", "\(outcome.errors)")
+  }
+
+  private var program: String { RunningProgram.folder.appending(path: "coffer").path }
+
   @Test func `what is typed after an interrupt is for the next program`() throws {
     try desk.unlock("--idle-lock", "0")
     let coffer = RunningProgram.folder.appendingPathComponent("coffer").path

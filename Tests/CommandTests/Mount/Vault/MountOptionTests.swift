@@ -50,6 +50,16 @@ import Testing
     #expect(try read().errors.contains("Permission denied"))
     try Kernel.chmod(ground.path + "/file", 0o644)
     try ground.unmount()
+    // Its own folder has to let them pass, too, which is said.
+    let hint = "chmod 755 \(ground.path)"
+    for (mode, isTold) in [(mode_t(0o700), true), (0o710, false), (0o701, false)] {
+      try ground.mount()
+      try Kernel.chmod(ground.path, mode)
+      try ground.unmount()
+      let said = try ground.desk.served("mount", "--allow-other", ground.path).errors
+      #expect(said.contains(hint) == isTold, "\(said)")
+      try ground.unmount()
+    }
     try ground.mount(isForOthers: false)
     #expect(try read().errors.contains("Permission denied"))
     #expect(try Kernel.text(ground.path + "/file") == "content")
