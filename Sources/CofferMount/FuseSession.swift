@@ -80,10 +80,14 @@ final class FuseSession: Sendable {
   ///   - server: whose requests they are.
   ///   - threads: ``threadCount`` of them, which help the calling one.
   ///   - idle: called before a thread sleeps.
-  func serve(_ server: MountServer, on threads: ReservedThreads, keepsAwake: Bool, idle: @escaping @Sendable () -> Void)
-  {
+  ///   - ended: called once or more often when no more requests come; some may still be answered.
+  func serve(
+    _ server: MountServer, on threads: ReservedThreads, keepsAwake: Bool, idle: @escaping @Sendable () -> Void,
+    ended: @escaping @Sendable () -> Void
+  ) {
+    defer { ended() }
     guard let session = condition.withLock({ pointer }) else { return threads.dismiss() }
-    let loop = RequestLoop(session, keepsAwake: keepsAwake, idle: idle)
+    let loop = RequestLoop(session, keepsAwake: keepsAwake, idle: idle, ended: ended)
     self.loop.withLock { $0 = loop }
     defer { self.loop.withLock { $0 = nil } }
     loop.run(on: threads) { work in MountServer.$answering.withValue(server, operation: work) }

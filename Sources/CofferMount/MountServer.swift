@@ -150,8 +150,11 @@ public final class MountServer: Sendable {
     do throws(SystemError) {
       try NewThread.start { [self] in
         guard waitForMount() else { return threads.dismiss() }
-        session.serve(self, on: threads, keepsAwake: !settings.savesPower) { [closing] in closing.startClosing() }
-        hasKernelLetGo.store(true, ordering: .releasing)
+        session.serve(self, on: threads, keepsAwake: !settings.savesPower) { [closing] in
+          closing.startClosing()
+        } ended: { [weak self] in
+          self?.hasKernelLetGo.store(true, ordering: .releasing)
+        }
         changes.end()
         finish()
       }

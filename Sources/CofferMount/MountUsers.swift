@@ -23,8 +23,10 @@ public struct MountUsers: Sendable, Equatable {
   ///
   /// - Parameter server: the process that serves the mount.
   init(at place: String, servedBy server: Int32 = getpid()) {
+    let below = Mounts.places(below: place)
     let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-    for number in processes.compactMap({ Int32($0) }).sorted() where number != server && Self.uses(place, number) {
+    for number in processes.compactMap({ Int32($0) }).sorted()
+    where number != server && Self.uses(place, number, without: below) {
       guard users.count < Self.limit else {
         hasMore = true
         return
@@ -43,7 +45,9 @@ public struct MountUsers: Sendable, Equatable {
     return (texts + (hasMore ? ["…"] : [])).joined(separator: ", ")
   }
 
-  private static func uses(_ place: String, _ process: Int32) -> Bool {
+  /// - Parameter others: other mounts below, whose users are not this one's.
+  private static func uses(_ place: String, _ process: Int32, without others: [String]) -> Bool {
+    func lies(_ path: String, in folder: String) -> Bool { path == folder || path.hasPrefix(folder + "/") }
     let folder = "/proc/\(process)"
     let files = ((try? FileManager.default.contentsOfDirectory(atPath: folder + "/fd")) ?? []).map { "fd/" + $0 }
     return (["cwd", "root", "exe"] + files).contains { link in
@@ -51,7 +55,7 @@ public struct MountUsers: Sendable, Equatable {
       guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + link) else {
         return false
       }
-      return target == place || target.hasPrefix(place + "/")
+      return lies(target, in: place) && !others.contains { lies(target, in: $0) }
     }
   }
 

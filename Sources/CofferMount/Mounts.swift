@@ -93,7 +93,12 @@ public enum Mounts {
   }
 
   private static func busy(at place: String) -> MountError {
-    entries().contains { $0.place.hasPrefix(place + "/") } ? .busyBelow : .busy(MountUsers(at: place))
+    places(below: place).isEmpty ? .busy(MountUsers(at: place)) : .busyBelow
+  }
+
+  /// Where something is mounted below a mount at a canonical path.
+  static func places(below place: String) -> [String] {
+    entries().map(\.place).filter { $0.hasPrefix(place + "/") }
   }
 
   /// Spaces, tabs, line breaks and backslashes stand as three octal digits.

@@ -17,6 +17,7 @@ final class RequestLoop: @unchecked Sendable {
   private let session: OpaquePointer
   private let keepsAwake: Bool
   private let didIdle: @Sendable () -> Void
+  private let didEnd: @Sendable () -> Void
   /// With two processors the program that asks needs the one on which another thread would read or write.
   private let helpsWithLarge = ProcessInfo.processInfo.activeProcessorCount > 2
   private let descriptor: CInt
@@ -58,10 +59,15 @@ final class RequestLoop: @unchecked Sendable {
   ///   - session: of the library, mounted. It must outlive the loop.
   ///   - keepsAwake: while many requests come, processors that are idle shall not halt.
   ///   - idle: called before a thread sleeps.
-  init(_ session: OpaquePointer, keepsAwake: Bool, idle: @escaping @Sendable () -> Void) {
+  ///   - ended: called when no more requests come, by each thread.
+  init(
+    _ session: OpaquePointer, keepsAwake: Bool, idle: @escaping @Sendable () -> Void,
+    ended: @escaping @Sendable () -> Void
+  ) {
     self.session = session
     self.keepsAwake = keepsAwake
     didIdle = idle
+    didEnd = ended
     spinner = keepsAwake ? IdleSpinner.taken { Self.now } : nil
     descriptor = fuse_session_fd(session)
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
@@ -101,6 +107,7 @@ final class RequestLoop: @unchecked Sendable {
       spinner?.didAnswer(at: end)
       if kind == .sync { syncTime.store(end - start, ordering: .relaxed) }
     }
+    didEnd()
     condition.withLock {
       hasEnded = true
       condition.broadcast()

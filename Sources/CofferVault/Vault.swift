@@ -33,6 +33,8 @@ public final class Vault: Sendable {
   private let timer: CommitTimer
   let commits = CommitQueue()
   let roomGivenBack = RoomGivenBack()
+  /// A thread deletes what a commit has removed, for which nobody waits.
+  private let isDeletingBeside = Atomic(false)
   private let lock: OwnedDescriptor
   /// The raw value of the weakest class that new files get.
   let weakestNewClass = Atomic(ProtectionClass.none.rawValue)
@@ -145,12 +147,19 @@ public final class Vault: Sendable {
 
   /// As `finish`, for a commit that somebody waits for: a system that frees a large file keeps who removes it waiting, and the
   /// commit is durable already. Who needs the room waits for it, and so does who closes the vault.
-  private func finishBeside(_ removals: [PendingRemoval]) {
-    let number = roomGivenBack.begin()
+  ///
+  /// - Parameter number: of the commit; ended here.
+  /// - Returns: `false` where that thread is still busy: who removes faster than the system can delete has to wait.
+  private func finishBeside(_ removals: [PendingRemoval], _ number: UInt64) -> Bool {
+    guard !isDeletingBeside.exchange(true, ordering: .acquiring) else { return false }
     commits.run { [self] in
-      defer { roomGivenBack.end(number) }
+      defer {
+        isDeletingBeside.store(false, ordering: .releasing)
+        roomGivenBack.end(number)
+      }
       finish(removals)
     }
+    return true
   }
 
   /// To delete the objects takes longer than to start a thread.
@@ -191,10 +200,14 @@ public final class Vault: Sendable {
 
   /// - Parameter begun: a commit to be brought to its end; else one is begun, if it is needed.
   private func commitIndex(_ begun: CommitUnderWay? = nil) throws {
-    try roomGivenBack.during { try commitGivingBack(begun) }
+    // Until what it has freed is given back, whoever does that.
+    var number: UInt64? = roomGivenBack.begin()
+    defer { if let number { roomGivenBack.end(number) } }
+    try commitGivingBack(begun, &number)
   }
 
-  private func commitGivingBack(_ begun: CommitUnderWay?) throws {
+  /// - Parameter number: of ``RoomGivenBack/begin()``; nil afterwards where another thread ends it.
+  private func commitGivingBack(_ begun: CommitUnderWay?, _ number: inout UInt64?) throws {
     let committed: Index.Committed?
     room.look()
     index.tables.keepsLogShort.store(room.isShort, ordering: .relaxed)
@@ -228,8 +241,8 @@ public final class Vault: Sendable {
     room.hasRefused.store(false, ordering: .relaxed)
     guard let (root, removals) = committed else { return }
     files.didCommit(generation: releasable(root.generation), isShort: wasShort)
-    if begun == nil, !wasShort, isLong(removals) {
-      finishBeside(removals)
+    if begun == nil, !wasShort, isLong(removals), let handedOver = number, finishBeside(removals, handedOver) {
+      number = nil
     } else {
       finish(removals)
     }

@@ -9,11 +9,14 @@
     private func numbers(_ values: ClosedRange<UInt64>) -> [InodeNumber] { values.map { InodeNumber(value: $0) } }
     private func values(_ coming: [FolderWalk.Coming]) -> [UInt64] { coming.map(\.folder.value) }
 
-    @Test func `whoever looks at one folder is not expected to go on`() {
+    @Test func `whoever looks at one folder, or into one of those in it, is not expected to go on`() {
       var walk = FolderWalk()
       #expect(walk.willList(root).isEmpty)
       #expect(walk.didShow(numbers(2...9), of: root) == nil)
       #expect(walk.willList(root).isEmpty)
+      #expect(walk.willList(InodeNumber(value: 5)).isEmpty)
+      #expect(walk.didShow(numbers(20...29), of: InodeNumber(value: 5)) == nil)
+      #expect(walk.willList(InodeNumber(value: 7)).isEmpty)
     }
 
     @Test func `those behind a folder follow it, more of them the longer that comes true, each once`() {
@@ -24,37 +27,45 @@
         let coming = walk.willList(folder)
         #expect(coming.allSatisfy { $0.parent == root })
         told += values(coming)
-        // As many as were listed in a row, up to the limit, and none beyond the last.
-        #expect(told.last == min(199, folder.value + UInt64(min(position + 1, FolderWalk.depth))))
+        // As many as were listed in a row before, up to the limit, and none beyond the last.
+        #expect(told.last == (position == 0 ? nil : min(199, folder.value + UInt64(min(position, FolderWalk.depth)))))
       }
-      #expect(told == Array(101...199))
+      #expect(told == Array(102...199))
       // It has been listed, and is not told again before it is shown again.
-      #expect(walk.willList(InodeNumber(value: 100)).isEmpty)
+      #expect(walk.willList(InodeNumber(value: 101)).isEmpty)
       _ = walk.didShow(numbers(100...199), of: root)
-      #expect(values(walk.willList(InodeNumber(value: 100))) == [101])
+      _ = walk.willList(InodeNumber(value: 100))
+      #expect(values(walk.willList(InodeNumber(value: 101))) == [102])
     }
 
-    @Test func `portions of one listing are joined, and a new one begins anew`() {
+    @Test func `portions of one listing are joined, also while others are listed, and a new one begins anew`() {
       var walk = FolderWalk()
+      let other = InodeNumber(value: 500)
       _ = walk.willList(root)
       _ = walk.didShow(numbers(10...12), of: root)
+      _ = walk.didShow(numbers(510...519), of: other)
       _ = walk.didShow(numbers(13...14), of: root)
-      #expect(values(walk.willList(InodeNumber(value: 12))) == [13])
+      _ = walk.didShow(numbers(520...529), of: other)
+      for (second, next) in [(UInt64(12), UInt64(13)), (519, 520)] {
+        _ = walk.willList(InodeNumber(value: second - 1))
+        #expect(values(walk.willList(InodeNumber(value: second))) == [next])
+      }
       _ = walk.willList(root)
       _ = walk.didShow(numbers(10...12), of: root)
+      _ = walk.willList(InodeNumber(value: 11))
       #expect(walk.willList(InodeNumber(value: 12)).isEmpty)
-      #expect(values(walk.willList(InodeNumber(value: 10))) == [11])
     }
 
     @Test func `a walk goes down before it goes on`() {
       var walk = FolderWalk()
       _ = walk.didShow(numbers(10...14), of: root)
-      let first = InodeNumber(value: 10)
-      #expect(values(walk.willList(first)) == [11])
-      let below = walk.didShow(numbers(20...24), of: first)
-      #expect(below == FolderWalk.Coming(folder: InodeNumber(value: 20), parent: first))
+      _ = walk.willList(InodeNumber(value: 10))
+      let second = InodeNumber(value: 11)
+      #expect(values(walk.willList(second)) == [12])
+      let below = walk.didShow(numbers(20...24), of: second)
+      #expect(below == FolderWalk.Coming(folder: InodeNumber(value: 20), parent: second))
       // What is further in the same listing is not the next one.
-      #expect(walk.didShow(numbers(25...26), of: first) == nil)
+      #expect(walk.didShow(numbers(25...26), of: second) == nil)
       #expect(values(walk.willList(InodeNumber(value: 20))) == [21, 22])
     }
 
@@ -62,8 +73,10 @@
       var walk = FolderWalk()
       let count = UInt64(10 * FolderWalk.limit)
       for first in stride(from: 2, through: count, by: 512) { _ = walk.didShow(numbers(first...first + 511), of: root) }
-      #expect(walk.willList(InodeNumber(value: 5)).isEmpty)
-      #expect(!walk.willList(InodeNumber(value: count - 10)).isEmpty)
+      for (first, isRemembered) in [(UInt64(5), false), (count - 10, true)] {
+        _ = walk.willList(InodeNumber(value: first))
+        #expect(walk.willList(InodeNumber(value: first + 1)).isEmpty == !isRemembered)
+      }
       #expect(walk.rememberedCount <= 2 * FolderWalk.limit)
     }
 

@@ -44,6 +44,18 @@ public final class ContainerView: Sendable {
   /// than the file.
   public var hasOthers: Bool { beginning.hasOthers || container.views.hasFollower(of: beginning.number) }
 
+  /// Whether one of two views of a container shows the other's root: both show its files then.
+  public func overlaps(_ other: ContainerView) -> Bool { shows(other.root) || other.shows(root) }
+
+  private func shows(_ folder: InodeNumber) -> Bool {
+    var folder = folder
+    while folder != root {
+      guard let parent = try? vault.parent(of: folder), parent != folder else { return false }
+      folder = parent
+    }
+    return true
+  }
+
   /// Nothing passes any more. Who told the client of a file before and finds this `false` told it before the end.
   public var hasEnded: Bool { ended.load(ordering: .sequentiallyConsistent) }
 

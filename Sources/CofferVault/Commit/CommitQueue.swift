@@ -12,6 +12,7 @@ final class CommitQueue: @unchecked Sendable {
   var startThread: (@escaping @Sendable () -> Void) throws -> Void = { try NewThread.start($0) }
   private let group = DispatchGroup()
   private let failed = Atomic(false)
+  private let waiting = Atomic(0)
 
   /// A commit failed here, and nobody was told.
   var hasFailed: Bool { failed.load(ordering: .acquiring) }
@@ -28,5 +29,12 @@ final class CommitQueue: @unchecked Sendable {
   }
 
   /// Returns when everything is done.
-  func wait() { group.wait() }
+  func wait() {
+    waiting.add(1, ordering: .relaxed)
+    defer { waiting.subtract(1, ordering: .relaxed) }
+    group.wait()
+  }
+
+  /// Threads that wait, for tests.
+  var waiterCount: Int { waiting.load(ordering: .relaxed) }
 }

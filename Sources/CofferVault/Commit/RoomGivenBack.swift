@@ -14,14 +14,7 @@ final class RoomGivenBack: @unchecked Sendable {
   /// Threads that wait for room now.
   var waiterCount: Int { condition.withLock { waiting } }
 
-  /// Runs `body`, which makes a commit and gives back what that has freed.
-  func during<Result>(_ body: () throws -> Result) rethrows -> Result {
-    let number = begin()
-    defer { end(number) }
-    return try body()
-  }
-
-  /// The same for what goes on beside whoever begins it: from here to ``end(_:)``, which takes the number.
+  /// A commit is made, and what it has freed is given back, from here to ``end(_:)``, which takes the number.
   func begin() -> UInt64 {
     condition.withLock {
       defer { next += 1 }
@@ -37,7 +30,7 @@ final class RoomGivenBack: @unchecked Sendable {
     }
   }
 
-  /// Returns when all have ended that run now. Never from within `during`.
+  /// Returns when all have ended that run now. Never in between.
   func wait() {
     condition.withLock {
       let awaited = running

@@ -90,7 +90,7 @@ struct AgentClient {
   /// Nil where the agent holds another copy of the vault, or has just ended.
   func request(_ body: AgentRequest.Body) throws -> String? {
     guard send(AgentRequest(body, of: folder)) else { return nil }
-    if !body.mayWait { try waitForAnswer() }
+    if !body.mayWait { try waitForAnswer(isEnding: body.isEnd) }
     guard let answer = try AgentAnswer.receive(from: socket) else { return nil }
     guard case .outcome(let code, let text) = answer else { return nil }
     guard code == 0 else { throw Failure(code: code, text: text) }
@@ -101,16 +101,28 @@ struct AgentClient {
   private static let patience: Int32 = 5000
 
   /// Says once where the agent does not answer: a person would not know what they wait for.
-  private func waitForAnswer() throws {
+  ///
+  /// - Parameter isEnding: it was told to end, which takes as long as it takes.
+  private func waitForAnswer(isEnding: Bool = false) throws {
     let end = ContinuousClock.now + .milliseconds(Int64(Self.patience))
     while ContinuousClock.now < end {
       if try Readiness.wait(for: [socket.descriptor], milliseconds: Self.patience)[0] { return }
     }
-    guard let process = try? socket.peerProcess() else { return }
+    // None where it is in a name space of processes that this one does not see.
+    let number = (try? socket.peerProcess()) ?? 0
+    let process = number > 0 ? number : nil
+    let name = process.map { "the agent (process \($0))" } ?? "the agent"
+    guard !isEnding else {
+      return Output.note(
+        "\(name) has not ended after \(Self.patience / 1000) seconds, and is waited for: it stores what programs wrote and ends what is "
+          + "mounted, or it was stopped\(process.map { " (kill -CONT \($0) lets it go on)" } ?? "")")
+    }
     Output.note(
-      "the agent (process \(process)) has not answered for \(Self.patience / 1000) seconds, and is waited for. Its disk may be slow, or it "
-        + "was stopped: kill -CONT \(process) lets it go on. kill -KILL \(process) ends it, without storing what programs wrote last"
-    )
+      "\(name) has not answered for \(Self.patience / 1000) seconds, and is waited for: it has other commands to run first, its disk is "
+        + "slow, or it was stopped"
+        + (process.map {
+          " (kill -CONT \($0) lets it go on; kill -KILL \($0) ends it, without storing what programs wrote last)"
+        } ?? ""))
   }
 
   func status(untilLocked: Bool = false) throws -> AgentStatus? {

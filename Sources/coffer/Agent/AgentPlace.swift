@@ -43,9 +43,12 @@ struct AgentPlace {
       if !name.isEmpty { prefix += "/" + name }
       do {
         guard let found = try FileSystem().status(of: prefix) else { return false }
-        if found.owner != ProcessHardening.userID, found.owner != 0 { return true }
+        let target =
+          if found.kind == .symbolicLink { try FileSystem().open(prefix, .directory).status() } else { found }
+        if [found, target].contains(where: { $0.owner != ProcessHardening.userID && $0.owner != 0 }) { return true }
       } catch {
-        return true
+        // A link to nothing: nothing is made there.
+        return !error.isAbsent
       }
     }
     return false

@@ -13,6 +13,7 @@ struct AgentRequest: Sendable {
 
     /// The answer waits for what may happen at any time.
     var mayWait: Bool { if case .status(untilLocked: true) = self { true } else { false } }
+    var isEnd: Bool { if case .stop = self { true } else { false } }
   }
 
   /// A command's arguments and the variables that matter to it. With it come descriptors: standard input, output and

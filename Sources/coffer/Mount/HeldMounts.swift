@@ -63,6 +63,15 @@
     /// Those that are still seen there: a mount that was taken out of the tree lives on while programs use files in it.
     var placesInTree: [String] { places.filter(Mounts.isVault) }
 
+    /// The place of another mount that shows files of `server`'s, where programs can change them through either; nil where there is
+    /// none. A file that has names in two folders is not looked for.
+    func place(sharing server: MountServer) -> String? {
+      present.first { other in
+        other !== server && Mounts.isVault(at: other.place) && !(other.view.isReadOnly && server.view.isReadOnly)
+          && other.view.overlaps(server.view)
+      }?.place
+    }
+
     /// Rises while programs use the mounts.
     var uses: Int { state.withLock { state in state.servers.reduce(state.formerUses) { $0 + $1.view.uses } } }
 
@@ -150,8 +159,11 @@
             try server.end(isForced: true)
           } catch {
             switch error {
-            // It has been told here, and was noted as that.
-            case .pagesLost, .notStored(_, arePagesLost: true): server.loss.note()
+            // It was told here, and is to be told to a person; of the mount it may be forgotten already.
+            case .pagesLost, .notStored(_, arePagesLost: true):
+              let loss = UntoldLoss()
+              loss.note()
+              state.withLock { $0.formerLosses.append(loss) }
             // What else could not be stored the vault tells.
             default: break
             }

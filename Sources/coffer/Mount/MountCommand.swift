@@ -54,7 +54,6 @@
       let point = try MountPoint(directory)
       try point.requireEmpty(options)
       let shown = try VaultPath(argument: folder)
-      let others = mounts.details
       let server: MountServer
       do {
         server = try PathText.naming(shown) {
@@ -75,12 +74,14 @@
       if server.view.isReadOnly, !readOnly {
         Output.note("nothing can be changed there: this is a backup, or an older state of the vault")
       }
-      if let other = others.first(where: { $0.mayShare(shown, with: server) }) {
+      if let other = mounts.place(sharing: server) {
         Output.note(
-          "this vault is mounted on \(PathText.shown(Array(other.place.utf8))) too: programs take a file in both for two. Do not copy or "
+          "this vault is mounted on \(PathText.shown(Array(other.utf8))) too: programs take a file in both for two. Do not copy or "
             + "move one onto itself, which empties it")
       }
-      if allowOther, let root = try? server.view.attributes(of: server.view.root), root.permissions & 0o011 == 0 {
+      if allowOther, !server.view.isReadOnly, let root = try? server.view.attributes(of: server.view.root),
+        root.permissions & 0o011 == 0
+      {
         Output.note(
           "other users can pass it once the permissions of its own folder let them: chmod 755 \(point.path.quotedForShell)"
         )
@@ -208,18 +209,6 @@
       Output.note(
         "programs in another name space of mounts, or at another place that it is bound to, used files in it: they can use them no "
           + "more")
-    }
-  }
-
-  extension AgentStatus.Mount {
-    /// Whether programs can change a file through one of two mounts that they see in the other one too.
-    fileprivate func mayShare(_ shown: VaultPath, with server: MountServer) -> Bool {
-      if detached || (readOnly && server.view.isReadOnly) { return false }
-      func contains(_ folder: String, _ other: String) -> Bool {
-        folder == "/" || other == folder || other.hasPrefix(folder + "/")
-      }
-      let shown = String(decoding: shown.bytes, as: UTF8.self)
-      return contains(folder, shown) || contains(shown, folder)
     }
   }
 

@@ -61,6 +61,8 @@ import Testing
     for name in ["theirs", "linked", "elsewhere"] { try Kernel.mkdir(desk.path(name)) }
     try FileManager.default.createSymbolicLink(
       atPath: desk.path("linked/.local"), withDestinationPath: desk.path("elsewhere"))
+    // The system's link to a folder of theirs.
+    try FileManager.default.createSymbolicLink(atPath: desk.path("to-theirs"), withDestinationPath: desk.path("theirs"))
     for name in ["theirs", "linked", "linked/.local"] { #expect(lchown(desk.path(name), 65_534, 65_534) == 0) }
     let outcome = try desk.run(
       "/usr/bin/unshare",
@@ -69,7 +71,7 @@ import Testing
         """
         own=$(python3 -c 'import os, pwd; print(pwd.getpwuid(os.geteuid()).pw_dir)')
         mount -t tmpfs none "$own" && unset XDG_STATE_HOME XDG_RUNTIME_DIR || exit 70
-        for name in theirs linked; do
+        for name in theirs linked to-theirs; do
           HOME="$PWD/$name" "$0" unlock --passcode-file passcode > said 2>&1 || { cat said; exit 71; }
           HOME="$PWD/$name" "$0" ls && HOME="$PWD/$name" "$0" agent stop
         done
@@ -77,7 +79,8 @@ import Testing
         """, RunningProgram.folder.appending(path: "coffer").path,
       ])
     #expect(
-      outcome.output == "kept\nthe agent has ended\nkept\nthe agent has ended\ntheirs\nelsewhere\nrun\n",
+      outcome.output
+        == "kept\nthe agent has ended\nkept\nthe agent has ended\nkept\nthe agent has ended\ntheirs\nelsewhere\nrun\n",
       "\(outcome.errors)")
   }
 

@@ -49,7 +49,7 @@ import Testing
     #expect(try desk.served("ls").output == "big\n")
   }
 
-  @Test(arguments: [["ls"], ["agent", "status"], ["lock"]])
+  @Test(arguments: [["ls"], ["agent", "status"], ["lock"], ["agent", "stop"]])
   func `an agent that does not answer is named, and waited for`(_ arguments: [String]) throws {
     try desk.unlock("--idle-lock", "0")
     let process = try desk.agentProcess()

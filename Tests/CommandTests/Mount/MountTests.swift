@@ -221,6 +221,14 @@ final class MountTests {
     for folder in ["/folder", "/folders"] { try desk.done("mkdir", folder) }
     try desk.done("mount", "--folder", "/folder", "mnt")
     #expect(try desk.served("mount", "--folder", "/folders", "second").errors == "")
+    try desk.served("unmount", "second")
+    // One that has another name by now is the same.
+    try desk.served("mv", "/folder", "/folders/moved")
+    for folder in ["/folders/moved", "/folders"] {
+      #expect(
+        try desk.served("mount", "--folder", folder, "second").errors.contains("mounted on \(desk.path("mnt")) too"))
+      if folder != "/folders" { try desk.served("unmount", "second") }
+    }
     for place in ["mnt", "second"] { try desk.served("unmount", place) }
     try desk.served("mount", "--read-only", "mnt")
     #expect(try desk.served("mount", "--read-only", "second").errors == "")

@@ -148,7 +148,8 @@ import Testing
       """
       threads() { user bin/coffer agent status --json | timeout 60 python3 count $1; }
       user mkdir second
-      user bin/coffer mount --save-power mnt > said; threads 0
+      user bin/coffer mount --save-power mnt > said
+      user bash -c 'for n in $(seq 500); do echo $n > mnt/$n; cat mnt/$n; done' > said; threads 0
       user bin/coffer unmount mnt
       user bin/coffer mount mnt > said; user bin/coffer mount second > said 2>&1
       user bash -c 'for n in $(seq 500); do echo $n > mnt/$n; cat second/$n; done' > said; threads 1
