@@ -47,6 +47,7 @@ public final class ContainerView: Sendable {
   /// Whether one of two views of a container shows the other's root: both show its files then.
   public func overlaps(_ other: ContainerView) -> Bool { shows(other.root) || other.shows(root) }
 
+  /// Looks above the root, of which the client learns nothing.
   private func shows(_ folder: InodeNumber) -> Bool {
     var folder = folder
     while folder != root {
