@@ -179,14 +179,14 @@ extension MountServer {
   private func release(_ info: UnsafeMutablePointer<fuse_file_info>?) {
     let isDirect = OpenNode.isDirect(info)
     guard let file = OpenNode.giveBack(info) else { return }
-    if file.access == .writing, !isDirect { didClose(file.number) }
+    if file.access == .writing, !isDirect { writers.didClose(file.number) }
     closing.add(file)
   }
 
   /// Runs `body`, which changes a file's content without the kernel's pages. Where it fails, part of that may be done: the kernel
   /// would take it for nothing.
   func changingContent<Result>(of number: InodeNumber, _ body: () throws -> Result) throws -> Result {
-    willMoveEnd(of: number)
+    writers.willMoveEnd(of: number)
     do {
       return try body()
     } catch {

@@ -1,7 +1,6 @@
 internal import CofferContainer
 internal import CofferFiles
 internal import CofferSystem
-internal import Synchronization
 
 /// What programs store to mappings: the kernel has it until it gives it back, when it likes or is told to.
 extension MountServer {
@@ -18,8 +17,7 @@ extension MountServer {
   /// How much programs may have stored to mappings that the kernel has not given back: no more than the files have that are open for
   /// it, in bytes.
   public var mappedByteCount: UInt64 {
-    let numbers = writers.withLock { Array($0.keys) }
-    return numbers.reduce(0) { sum, number in
+    writers.numbers.reduce(0) { sum, number in
       min(sum + min((try? view.attributes(of: number).byteCount) ?? 0, Self.byteLimit), Self.byteLimit)
     }
   }
@@ -37,7 +35,7 @@ extension MountServer {
   /// mapping. On a thread of its own where there may be any, for one that answers a request would wait for itself. Throws where
   /// there is none.
   func whenWrittenBack(_ number: InodeNumber, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
-    guard writers.withLock({ $0[number] != nil }) else { return body() }
+    guard writers.contains(number) else { return body() }
     try session.whileKept { [self] in
       session.tell(.content(kernelNumber(number)))
       body()

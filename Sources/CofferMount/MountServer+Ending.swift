@@ -1,0 +1,97 @@
+internal import CofferContainer
+internal import CofferSystem
+internal import Synchronization
+
+/// How a mount ends: because it is asked to, because somebody takes it away, or by force while programs use it.
+extension MountServer {
+  /// The kernel asks nothing any more.
+  func finish() {
+    // A mount that was torn from its server stays in the tree, with what the kernel has, for who uses it.
+    dropAll()
+    observations.withLock { $0 = [] }
+    removed.forgetAll()
+    foldersAhead.end()
+    closing.end()
+    view.end()
+    // What the kernel gave back last.
+    commitAll()
+    session.destroy()
+    phase.set(.ended)
+    didEnd(self)
+  }
+
+  /// Nothing passes any more, and what programs wrote is stored, as far as it can be.
+  public var hasEnded: Bool { phase.present.isOver }
+
+  /// Waits until the mount has ended, though the kernel may keep what is left of it for programs.
+  public func waitForEnd() { phase.wait { $0.isOver } }
+
+  /// How long the kernel may take to let go of a mount that has been taken out of the tree, in seconds. It keeps one that a
+  /// program has in a name space of its own.
+  private static let endTime = 5.0
+
+  /// Waits until the mount has ended, or somebody wants something else; `false` for that. Looks twice a second.
+  public func waitForEnd(orUntil isWanted: () -> Bool) -> Bool { phase.waitUntilOver(orUntil: isWanted) }
+
+  /// Ends the mount. Throws ``MountError/notStored(isFull:arePagesLost:)`` or ``MountError/pagesLost`` where it has ended and something is not
+  /// stored, and ``MountError/busy`` where programs use it, unless `isForced`: then what they wrote is brought
+  /// into the vault, and nothing passes any more.
+  public func end(isForced: Bool) throws(MountError) {
+    do {
+      try Mounts.unmount(place, isLazy: false)
+    } catch {
+      guard isForced else { throw error }
+      let outcome = Result { () throws(MountError) in
+        guard error.isBusy else { throw error }
+        let users = if case .busy(let users) = error { users } else { MountUsers(at: place) }
+        cutOffUsers.withLock { $0 = users }
+        try Mounts.unmount(place, isLazy: true)
+      }
+      // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
+      if !hasEnded { cutOff() }
+      try requireStored()
+      return try outcome.get()
+    }
+    let end = SuspendingClock.now + .seconds(Self.endTime)
+    if !waitForEnd(orUntil: { .now >= end || hasKernelLetGo.load(ordering: .acquiring) }) {
+      if hasKernelLetGo.load(ordering: .acquiring) {
+        // What programs wrote is being stored, however slow the disk is.
+        waitForEnd()
+      } else {
+        isHeldElsewhere.store(true, ordering: .relaxed)
+        cutOff()
+      }
+    }
+    try requireStored()
+  }
+
+  /// The programs that an end has cut off, which was forced.
+  public var usersCutOff: MountUsers { cutOffUsers.withLock { $0 } }
+
+  /// It was ended where it is seen here, while programs went on to use it where it is not.
+  public var hasUsersElsewhere: Bool { isHeldElsewhere.load(ordering: .relaxed) }
+
+  private func requireStored() throws(MountError) {
+    let arePagesLost = loss.take()
+    if let failure = failure.withLock({ $0 }) {
+      throw .notStored(isFull: failure == .full, arePagesLost: arePagesLost)
+    }
+    if arePagesLost { throw .pagesLost }
+  }
+
+  /// A failure is told to whoever ends the mount, unless a later try has stored everything.
+  private func commitAll() {
+    let outcome = Result { () throws(ViewError) in try view.commitAll() }
+    failure.withLock { if case .failure(let error) = outcome { $0 = error } else { $0 = nil } }
+  }
+
+  /// Brings what programs wrote into the vault, and lets nothing pass any more.
+  private func cutOff() {
+    dropContent()
+    view.end()
+    // Also what was read anew in between.
+    dropAll()
+    commitAll()
+    phase.set(.cutOff)
+  }
+}

@@ -1,0 +1,183 @@
+import CofferTestSupport
+import Foundation
+import Glibc
+import Testing
+
+/// How a mount ends, and what those hear of it who used it.
+@Suite(.enabled(if: Fuse.isThere, "/dev/fuse is not there, or not ours to open"))
+final class MountEndTests: MountDesk {
+  @Test func `who ends a mount that is used hears by what`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/folder")
+    let user = try desk.start("/bin/sh", ["-c", "cd mnt/folder && echo there && read line"])
+    #expect(user.line() == "there\n")
+    let refused = try desk.run("coffer", ["unmount", "mnt"])
+    #expect(refused.code == 75)
+    #expect(refused.errors.contains("--force"), "\(refused.errors)")
+    // A program's name may be that of a file in the vault: it goes to a person alone.
+    let number = try #require(refused.errors.firstMatch(of: /\(process ([0-9]+)\)/)).1
+    #expect(!refused.errors.contains("sh \(number)"))
+    let onTerminal = try desk.onTerminal("unmount", "mnt", typed: "")
+    #expect(onTerminal.output.contains("(sh \(number))"), "\(onTerminal.output)")
+    #expect(user.send(Array("\n".utf8)))
+    _ = user.wait()
+    try desk.served("mount", "--folder", "/folder", "mnt/folder")
+    try desk.unserved(75, "something else is mounted", "unmount", "mnt")
+    try desk.served("umount", "mnt/folder")
+    try desk.served("umount", "mnt")
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "only root can take a mount out of the tree like that"))
+  func `a mount that lives on outside the tree keeps no backup away`() throws {
+    try desk.done("mount", "mnt")
+    try shell("echo text > mnt/file")
+    let user = try desk.start(
+      "/usr/bin/python3", ["-c", "import sys; file = open('mnt/file'); print('open', flush=True); sys.stdin.read()"])
+    #expect(user.line() == "open\n")
+    try shell("umount -l mnt")
+    #expect(try desk.served("agent", "status").output.contains("taken out of the tree, but programs use it still\n"))
+    try desk.served("backup", "copy")
+    #expect(try desk.done("verify", "--vault", "copy").output.contains("damaged    nothing"))
+    user.endInput()
+    #expect(user.wait().code == 0)
+  }
+
+  @Test func `an agent that is killed leaves a mount that is said to be dead, and that can be cleared away`() throws {
+    try desk.done("mount", "mnt")
+    try shell("echo synced > mnt/file && sync mnt/file && echo renamed > mnt/t && sync mnt/t && mv mnt/t mnt/u")
+    kill(try desk.agentProcess(), SIGKILL)
+    // At first the connection counts as one that was aborted.
+    while try !desk.run("/bin/sh", ["-c", "ls mnt"]).errors.contains("not connected") { sched_yield() }
+    try desk.unserved(73, "coffer unmount", "mount", "mnt")
+    try desk.served("unmount", "mnt")
+    #expect(try !isMounted)
+    #expect(try desk.done("verify", "--deep").output.contains("damaged    nothing"))
+    try desk.done("mount", "mnt")
+    #expect(try shell("cat mnt/file") == "synced\n")
+  }
+
+  @Test(arguments: ["stop", "force", "SIGTERM"])
+  func `a mount that is in use ends with what was written, and lets nobody on`(_ how: String) throws {
+    try desk.done("mount", "mnt")
+    let writer = try desk.start(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import os, sys
+        file = open("mnt/file", "w+b", buffering=0)
+        file.write(b"x" * 100000)
+        print("written", flush=True)
+        sys.stdin.readline()
+        try: print(len(os.pread(file.fileno(), 10, 0)))
+        except OSError as error: print("refused")
+        """,
+      ])
+    #expect(writer.line() == "written\n")
+    try desk.unserved(75, "programs use files in it", "unmount", "mnt")
+    #expect(try shell("cat mnt/file | wc -c") == "100000\n")
+    let process = try desk.agentProcess()
+    switch how {
+    case "stop": try expectTold(by: desk.served("agent", "stop"))
+    case "force":
+      try expectTold(by: desk.served("unmount", "--force", "mnt"))
+      // The kernel still has it, for the program.
+      #expect(try desk.agentStatus()?["mounts"] as? [String] == [])
+    default:
+      kill(process, SIGTERM)
+      while FileManager.default.fileExists(atPath: "/proc/\(process)/exe") { sched_yield() }
+    }
+    #expect(try !isMounted)
+    #expect(writer.send(Array("\n".utf8)))
+    #expect(writer.wait().output.hasSuffix("refused\n"))
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 100_000))
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "only root may mount something else in there"))
+  func `a mount with another one below is ended by force, and tells of who used it`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/below && mount -t tmpfs none mnt/below")
+    try desk.unserved(75, "something else is mounted on a folder in it", "unmount", "mnt")
+    // Nobody but the other mount.
+    let quiet = try desk.served("unmount", "--force", "mnt").errors
+    #expect(quiet == "coffer: unmounted\n", "\(quiet)")
+    try desk.done("mount", "mnt")
+    try shell("mount -t tmpfs none mnt/below")
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    try file.writeAll(noise(100_000))
+    try expectTold(by: desk.served("unmount", "--force", "mnt"))
+    #expect(try !isMounted)
+    #expect(throws: (any Error).self) { try file.write("x") }
+    #expect(try desk.done("cat", "/file").bytes == noise(100_000))
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root may make a name space of mounts for itself"))
+  func `an unmount says that it took the mount from programs in another name space of mounts`() throws {
+    try desk.done("mount", "mnt")
+    let program = try desk.start(
+      "/usr/bin/unshare",
+      [
+        "--mount", "--propagation", "private", "python3", "-c",
+        """
+        import sys
+        file = open("mnt/file", "w+b", buffering=0)
+        file.write(b"x" * 1000)
+        print("written", flush=True)
+        sys.stdin.readline()
+        try: file.write(b"x")
+        except OSError: print("refused")
+        """,
+      ])
+    #expect(program.line() == "written\n")
+    // It waits for the kernel to let go of it.
+    let ended = try desk.served("unmount", "mnt")
+    #expect(ended.errors.contains("another name space of mounts"), "\(ended.errors)")
+    #expect(program.send(Array("\n".utf8)))
+    #expect(program.wait().output.hasSuffix("refused\n"))
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 1000))
+  }
+
+  @Test func `a forced unmount tells of nobody where nobody is cut off, and says so where it cannot cut anybody off`()
+    throws
+  {
+    try desk.unlock()
+    // The shell stands in the folder below the mount.
+    let quiet = try desk.shell("cd mnt && coffer mount . > /dev/null && coffer unmount --force .")
+    #expect(quiet.code == 0 && quiet.errors == "coffer: unmounted\n", "\(quiet.errors)")
+    try desk.done("mount", "mnt")
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    let taken = try desk.shell("unset COFFER_VAULT; coffer unmount --force mnt")
+    #expect(taken.code == 0 && taken.errors.contains("go on to do so, until they end"), "\(taken.errors)")
+    #expect(try !isMounted)
+    try file.writeAll(noise(100_000))
+    try desk.served("agent", "stop")
+    #expect(throws: (any Error).self) { try file.write("x") }
+    #expect(try desk.done("cat", "/file").bytes == noise(100_000))
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, nil])
+  func `in the foreground it stays until a signal ends it, or somebody else does, and stores what was written`(
+    signal: Int32?
+  ) throws {
+    try desk.unlock()
+    let mount = try desk.start("coffer", ["mount", "--foreground", "mnt"])
+    #expect(mount.line().contains("mounted on"))
+    #expect(try isMounted)
+    // A program that has a file open does not keep a signal from ending it.
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    try file.writeAll(noise(100_000))
+    if let signal { mount.signal(signal) } else { try desk.served("unmount", "--force", "mnt") }
+    let ended = mount.wait()
+    #expect(ended.code == signal.map { 128 + $0 } ?? 0, "\(ended.errors)")
+    #expect(signal == nil || ended.errors.contains("unmounted. The agent goes on"), "\(ended.errors)")
+    if signal != nil { expectTold(by: ended) }
+    #expect(try !isMounted)
+    #expect(throws: (any Error).self) { try file.write("x") }
+    // It is stored, and not only in the agent's memory.
+    kill(try desk.agentProcess(), SIGKILL)
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes == noise(100_000))
+  }
+}
