@@ -23,12 +23,23 @@ final class AnswerBuffers: Sendable {
   func with<Result>(_ count: Int, _ body: (UnsafeMutableRawBufferPointer) throws -> Result) rethrows -> Result {
     let (found, age) = state.withLock { ($0.idle.popLast(), $0.age) }
     let buffer = found ?? TransferMemory.allocate(byteCount: Self.size)
-    defer {
-      let isStale = state.withLock { $0.age } != age
-      if isStale { overwrite(buffer) }
-      state.withLock { $0.idle.append(buffer) }
-    }
+    defer { giveBack(buffer, of: age) }
     return try body(UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(count, Self.size)]))
+  }
+
+  /// - Parameter age: that of the state since which it may hold something.
+  private func giveBack(_ buffer: UnsafeMutableRawBufferPointer, of age: Int) {
+    var age = age
+    while true {
+      // Looked at and given back at once: what is overwritten next must be among those that are idle.
+      let present = state.withLock { state in
+        if state.age == age { state.idle.append(buffer) }
+        return state.age
+      }
+      if present == age { return }
+      overwrite(buffer)
+      age = present
+    }
   }
 
   /// Nothing of what was read stays in the buffers: those in use follow when they come back.

@@ -38,14 +38,14 @@ extension MountServer {
   /// into the vault, and nothing passes any more.
   public func end(isForced: Bool) throws(MountError) {
     do {
-      try Mounts.unmount(place, isLazy: false)
+      try takeDown(isLazy: false)
     } catch {
       guard isForced else { throw error }
       let outcome = Result { () throws(MountError) in
         guard error.isBusy else { throw error }
         let users = if case .busy(let users) = error { users } else { MountUsers(at: place) }
         cutOffUsers.withLock { $0 = users }
-        try Mounts.unmount(place, isLazy: true)
+        try takeDown(isLazy: true)
       }
       // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
       if !hasEnded { cutOff() }
@@ -63,6 +63,16 @@ extension MountServer {
       }
     }
     try requireStored()
+  }
+
+  /// Whether it is what is seen at its place: not where somebody has taken it out of the tree, or made another mount there.
+  public var isInTree: Bool { device.withLock { $0 != nil && $0 == Mounts.device(at: place) } }
+
+  /// Takes it out of the tree, and nothing else that somebody may have mounted in its place.
+  private func takeDown(isLazy: Bool) throws(MountError) {
+    // The system may give its device to another by now.
+    guard let device = device.withLock({ $0 }), !hasKernelLetGo.load(ordering: .acquiring) else { throw .notMounted }
+    try Mounts.unmount(place, isLazy: isLazy, device: device)
   }
 
   /// The programs that an end has cut off, which was forced.

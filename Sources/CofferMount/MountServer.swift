@@ -15,6 +15,8 @@ public final class MountServer: Sendable {
   /// The mount point, as a canonical path.
   public let place: String
   let session: FuseSession
+  /// As of ``Mounts/device(at:)``; nil until it is mounted.
+  let device = Mutex<String?>(nil)
   let changes: ChangeQueue
   let handshake = Handshake()
   let buffers = AnswerBuffers()
@@ -115,6 +117,7 @@ public final class MountServer: Sendable {
       if error == .failed, (try? NewThread.start {}) == nil { throw .noThread }
       throw error
     }
+    device.withLock { $0 = Mounts.device(at: place) }
     observations.withLock { observations in
       observations = [
         view.observeChanges { [weak self] found in
@@ -125,7 +128,7 @@ public final class MountServer: Sendable {
     }
     phase.set(.mounted)
     if phase.wait(until: { $0 == .live || $0 == .ended }) == .ended { throw .failed }
-    Mounts.setReadAhead(at: place)
+    if let device = device.withLock({ $0 }) { Mounts.setReadAhead(at: place, of: device) }
   }
 
   /// Starts those that answer when the mount is made, and keep the server until it has ended. All of them, and before: an answer

@@ -6,7 +6,7 @@ internal import Glibc
 /// What is mounted on this system, as far as it concerns vaults.
 public enum Mounts {
   /// Whether a vault is mounted at a canonical path; `false` also where another file system is.
-  public static func isVault(at place: String) -> Bool { kind(at: place) == "fuse.coffer" }
+  public static func isVault(at place: String) -> Bool { device(at: place) != nil }
 
   /// Names and process numbers of some programs that use files in the mount at a canonical path, as far as this process may look at
   /// them.
@@ -16,13 +16,20 @@ public enum Mounts {
     MountUsers(at: place, servedBy: server)
   }
 
+  /// The device that the system has made for the vault's mount at a canonical path, which no other has as long as that is there,
+  /// wherever it is seen; nil where no vault is mounted last.
+  static func device(at place: String) -> String? {
+    entry(at: place).flatMap { $0.kind == "fuse.coffer" ? $0.device : nil }
+  }
+
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
-  static func setReadAhead(at place: String) {
+  ///
+  /// - Parameter device: of the mount at `place`.
+  static func setReadAhead(at place: String, of device: String) {
     // The kernel has one of its own from the answer to its hello, which may be on its way: it asks nothing before it has that.
     var found = statvfs()
-    guard geteuid() == 0, statvfs(place, &found) == 0, let entry = entry(at: place), entry.kind == "fuse.coffer"
-    else { return }
-    try? "1024".write(toFile: "/sys/class/bdi/\(entry.device)/read_ahead_kb", atomically: false, encoding: .utf8)
+    guard geteuid() == 0, statvfs(place, &found) == 0 else { return }
+    try? "1024".write(toFile: "/sys/class/bdi/\(device)/read_ahead_kb", atomically: false, encoding: .utf8)
   }
 
   /// Whether the server of a mount at a canonical path is gone: nothing there can be looked at.
@@ -39,10 +46,7 @@ public enum Mounts {
     return String(cString: found)
   }
 
-  /// The type of the file system that is mounted at `place` last; nil where none is. A mount whose server is gone is
-  /// listed as any other.
-  static func kind(at place: String) -> String? { entry(at: place)?.kind }
-
+  /// What is mounted at `place` last; nil where nothing is. A mount whose server is gone is listed as any other.
   private static func entry(at place: String) -> Entry? { entries().last { $0.place == place } }
 
   /// A line of proc_pid_mountinfo(5).
@@ -70,13 +74,13 @@ public enum Mounts {
 
   /// Ends a mount of a vault, also one whose server is gone.
   ///
-  /// - Parameter isLazy: takes it out of the tree now, whoever uses it.
-  public static func unmount(_ place: String, isLazy: Bool) throws(MountError) {
-    switch kind(at: place) {
-    case nil: throw .notMounted
-    case "fuse.coffer": break
-    default: throw .foreign
-    }
+  /// - Parameters:
+  ///   - isLazy: takes it out of the tree now, whoever uses it.
+  ///   - device: of the mount that is to end: one that somebody else has made in its place stays. Nil for whichever there is.
+  public static func unmount(_ place: String, isLazy: Bool, device: String? = nil) throws(MountError) {
+    guard let present = entry(at: place) else { throw .notMounted }
+    guard present.kind == "fuse.coffer" else { throw .foreign }
+    if let device, present.device != device { throw .notMounted }
     if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
     if errno == EBUSY { throw busy(at: place) }
     // An ordinary user ends mounts through the helper.

@@ -107,7 +107,8 @@ final class RequestLoop: @unchecked Sendable {
       spinner?.didAnswer(at: end)
       if kind == .sync { syncTime.store(end - start, ordering: .relaxed) }
     }
-    didEnd()
+    // Not where this thread alone got nothing any more.
+    if fuse_session_exited(session) != 0 { didEnd() }
     condition.withLock {
       hasEnded = true
       condition.broadcast()

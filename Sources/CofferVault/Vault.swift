@@ -200,14 +200,17 @@ public final class Vault: Sendable {
 
   /// - Parameter begun: a commit to be brought to its end; else one is begun, if it is needed.
   private func commitIndex(_ begun: CommitUnderWay? = nil) throws {
-    // Until what it has freed is given back, whoever does that.
-    var number: UInt64? = roomGivenBack.begin()
-    defer { if let number { roomGivenBack.end(number) } }
-    try commitGivingBack(begun, &number)
+    if try commitGivingBack(begun, mayWait: begun == nil) { return }
+    roomGivenBack.wait()
+    _ = try commitGivingBack(begun, mayWait: false)
   }
 
-  /// - Parameter number: of ``RoomGivenBack/begin()``; nil afterwards where another thread ends it.
-  private func commitGivingBack(_ begun: CommitUnderWay?, _ number: inout UInt64?) throws {
+  /// - Returns: `false` where there is no room for it, while another commit is giving some back that can be waited for.
+  private func commitGivingBack(_ begun: CommitUnderWay?, mayWait: Bool) throws -> Bool {
+    // Until what it has freed is given back, whoever does that.
+    let own = roomGivenBack.begin()
+    var number: UInt64? = own
+    defer { if let number { roomGivenBack.end(number) } }
     let committed: Index.Committed?
     room.look()
     index.tables.keepsLogShort.store(room.isShort, ordering: .relaxed)
@@ -229,17 +232,19 @@ public final class Vault: Sendable {
           try index.commit(prepare: prepare, makeRoom: makeRoom)
         }
     } catch {
-      if VaultError.wrapping(error) == .full { room.hasRefused.store(true, ordering: .relaxed) }
+      let isFull = VaultError.wrapping(error) == .full
+      if isFull { room.hasRefused.store(true, ordering: .relaxed) }
       if isLent {
         index.cutLog()
         ballast.restore()
       }
+      if isFull, mayWait, roomGivenBack.isRunning(besides: own) { return false }
       files.commitFailed(error)
       throw error
     }
     let wasShort = room.isShort || isLent
     room.hasRefused.store(false, ordering: .relaxed)
-    guard let (root, removals) = committed else { return }
+    guard let (root, removals) = committed else { return true }
     files.didCommit(generation: releasable(root.generation), isShort: wasShort)
     if begun == nil, !wasShort, isLong(removals), let handedOver = number, finishBeside(removals, handedOver) {
       number = nil
@@ -250,6 +255,7 @@ public final class Vault: Sendable {
     if isLent { index.cutLog() }
     ballast.restore()
     try withRoom { try anchor.follow(root) }
+    return true
   }
 
   /// Runs what writes to the key store, which may lie on the vault's disk.

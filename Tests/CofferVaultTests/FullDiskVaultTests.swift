@@ -366,7 +366,7 @@ struct FullDiskVaultTests {
     #expect(try objectCount() > 0)
     let closer = Thread { try? vault.close() }
     closer.start()
-    while vault.commits.waiterCount == 0 { sched_yield() }
+    while vault.commits.waiterCount == 0, !closer.isFinished { sched_yield() }
     #expect(!closer.isFinished)
     removal.letGo()
     while !closer.isFinished { sched_yield() }
@@ -376,6 +376,58 @@ struct FullDiskVaultTests {
       options: TestVault.options)
     #expect(try small.vault.list(.root).map(\.name) == [Array("folder".utf8)])
     try small.vault.close()
+  }
+
+  /// What is deleted beside a commit is still room that is about to come.
+  @Test func `who finds the disk full waits for what is deleted beside, and who deletes more meanwhile does so alone`()
+    throws
+  {
+    let removal = SlowRemoval()
+    let small = try SmallDisk(mebibytes: 64, seed: 16, faults: FileSystem(faults: removal))
+    let vault = small.vault
+    for name in ["first", "second"] {
+      try vault.importFile(small.fixture.source(small.generator.bytes(8 << 20)), to: VaultPath(name))
+    }
+    try vault.commit()
+    func objectCount() throws -> Int {
+      let folder = small.disk.path + "/vault/" + VaultFormat.objects
+      return try FileManager.default.subpathsOfDirectory(atPath: folder).filter { $0.contains("/") }.count
+    }
+    removal.hold { true }
+    try vault.remove(VaultPath("first"))
+    // It is not waited for, because there is room.
+    try vault.commit()
+    removal.waitUntilHeld()
+    try vault.remove(VaultPath("second"))
+    #expect(try objectCount() == 2)
+    // The other thread is busy: the second is gone when this returns.
+    try vault.commit()
+    #expect(try objectCount() == 1)
+    // Changes that wait for their place already, more than the log has room for.
+    for number in 0..<100 { _ = try vault.makeDirectory(at: VaultPath("\(number)")) }
+    try small.disk.fill()
+    // As it does from time to time.
+    vault.room.look()
+    let hasEnded = Atomic(false)
+    let refusal = Mutex<(any Error)?>(nil)
+    let newcomer = DispatchQueue(label: "newcomer")
+    newcomer.async {
+      do {
+        let file = try vault.createFile(at: VaultPath("later"))
+        for piece in 0..<6 { try file.write([UInt8](repeating: 5, count: 1 << 20), at: UInt64(piece) << 20) }
+      } catch {
+        refusal.withLock { $0 = error }
+      }
+      hasEnded.store(true, ordering: .releasing)
+    }
+    while vault.roomGivenBack.waiterCount == 0, !hasEnded.load(ordering: .acquiring) { sched_yield() }
+    let hasEndedEarly = hasEnded.load(ordering: .acquiring)
+    #expect(!hasEndedEarly)
+    removal.letGo()
+    newcomer.sync {}
+    #expect(refusal.withLock { $0 } == nil)
+    try vault.commit()
+    try vault.close()
   }
 
   @Test func `holes that are made on a full disk can be stored, and give room back`() throws {

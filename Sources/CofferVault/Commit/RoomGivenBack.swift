@@ -30,6 +30,9 @@ final class RoomGivenBack: @unchecked Sendable {
     }
   }
 
+  /// Whether room is given back by others than a commit with that number.
+  func isRunning(besides number: UInt64) -> Bool { condition.withLock { running.contains { $0 != number } } }
+
   /// Returns when all have ended that run now. Never in between.
   func wait() {
     condition.withLock {

@@ -38,16 +38,17 @@ struct AgentPlace {
   /// Whether what is there of a path from `base` on is another user's than the system's: what is made there would shut them out, and
   /// they choose where their links lead.
   private static func isInForeignHands(_ path: String, from base: String) -> Bool {
+    func isForeign(_ status: FileStatus) -> Bool { status.owner != ProcessHardening.userID && status.owner != 0 }
     var prefix = base
     for name in [""] + path.dropFirst(base.count).split(separator: "/").map(String.init) {
       if !name.isEmpty { prefix += "/" + name }
       do {
         guard let found = try FileSystem().status(of: prefix) else { return false }
-        let target =
-          if found.kind == .symbolicLink { try FileSystem().open(prefix, .directory).status() } else { found }
-        if [found, target].contains(where: { $0.owner != ProcessHardening.userID && $0.owner != 0 }) { return true }
+        if isForeign(found) { return true }
+        guard found.kind == .symbolicLink else { continue }
+        if isForeign(try FileSystem().open(prefix, .directory).status()) { return true }
       } catch {
-        // A link to nothing: nothing is made there.
+        // A link of one's own, or of root's, to nothing: nothing is made there.
         return !error.isAbsent
       }
     }

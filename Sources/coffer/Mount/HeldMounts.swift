@@ -55,19 +55,18 @@
       let present = present
       return present.compactMap { server in
         var found = details[ObjectIdentifier(server)]
-        let isLast = present.last { $0.place == server.place } === server
-        found?.detached = !isLast || !Mounts.isVault(at: server.place)
+        found?.detached = !server.isInTree
         return found
       }
     }
     /// Those that are still seen there: a mount that was taken out of the tree lives on while programs use files in it.
-    var placesInTree: [String] { places.filter(Mounts.isVault) }
+    var placesInTree: [String] { present.filter(\.isInTree).map(\.place) }
 
     /// The place of another mount that shows files of `server`'s, where programs can change them through either; nil where there is
     /// none. A file that has names in two folders is not looked for.
     func place(sharing server: MountServer) -> String? {
       present.first { other in
-        other !== server && Mounts.isVault(at: other.place) && !(other.view.isReadOnly && server.view.isReadOnly)
+        other !== server && other.isInTree && !(other.view.isReadOnly && server.view.isReadOnly)
           && other.view.overlaps(server.view)
       }?.place
     }
@@ -100,8 +99,11 @@
       return server
     }
 
-    /// The mount at a canonical path; nil where there is none of this vault.
-    func server(at place: String) -> MountServer? { state.withLock { $0.servers.last { $0.place == place } } }
+    /// The mount at a canonical path; nil where there is none of this vault, or another's is seen there.
+    func server(at place: String) -> MountServer? {
+      let servers = state.withLock(\.servers).filter { $0.place == place }
+      return servers.last(where: \.isInTree) ?? (Mounts.isVault(at: place) ? nil : servers.last)
+    }
 
     private func forget(_ server: MountServer) {
       state.withLock { state in
@@ -153,7 +155,6 @@
         return state.servers
       }
       for server in servers {
-        // Of one that has ended the place may be another's now.
         if !server.hasEnded {
           do {
             try server.end(isForced: true)

@@ -133,7 +133,10 @@
       Session.present.noteIdleness()
       while !server.waitForEnd(orUntil: { interrupts.isRaised }) {
         defer { server.tellWhomItLeft() }
-        do { try server.end(isForced: true) } catch { throw Failure(error) }
+        do { try server.end(isForced: true) } catch {
+          // Somebody has taken it out of the tree before: now it has ended as well.
+          if error != .notMounted { throw Failure(error) }
+        }
         throw Failure(
           code: 130, text: "interrupted; unmounted. The agent goes on with the vault; end it with: coffer agent stop")
       }

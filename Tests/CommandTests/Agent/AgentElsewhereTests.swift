@@ -58,12 +58,17 @@ import Testing
   /// With a home of its own in a name space of mounts, where nothing is left of it.
   @Test(.enabled(if: Person.canBeAnother, "only root may give a folder away"))
   func `another user's home, which sudo(8) may leave in the environment, is left alone`() throws {
-    for name in ["theirs", "linked", "elsewhere"] { try Kernel.mkdir(desk.path(name)) }
+    for name in ["theirs", "linked", "elsewhere", "dangling"] { try Kernel.mkdir(desk.path(name)) }
     try FileManager.default.createSymbolicLink(
       atPath: desk.path("linked/.local"), withDestinationPath: desk.path("elsewhere"))
+    // To nothing: they could make it at any moment.
+    try FileManager.default.createSymbolicLink(
+      atPath: desk.path("dangling/.local"), withDestinationPath: desk.path("absent"))
     // The system's link to a folder of theirs.
     try FileManager.default.createSymbolicLink(atPath: desk.path("to-theirs"), withDestinationPath: desk.path("theirs"))
-    for name in ["theirs", "linked", "linked/.local"] { #expect(lchown(desk.path(name), 65_534, 65_534) == 0) }
+    for name in ["theirs", "linked", "linked/.local", "dangling/.local"] {
+      #expect(lchown(desk.path(name), 65_534, 65_534) == 0)
+    }
     let outcome = try desk.run(
       "/usr/bin/unshare",
       [
@@ -71,16 +76,16 @@ import Testing
         """
         own=$(python3 -c 'import os, pwd; print(pwd.getpwuid(os.geteuid()).pw_dir)')
         mount -t tmpfs none "$own" && unset XDG_STATE_HOME XDG_RUNTIME_DIR || exit 70
-        for name in theirs linked to-theirs; do
+        for name in theirs linked dangling to-theirs; do
           HOME="$PWD/$name" "$0" unlock --passcode-file passcode > said 2>&1 || { cat said; exit 71; }
           HOME="$PWD/$name" "$0" ls && HOME="$PWD/$name" "$0" agent stop
         done
-        find theirs elsewhere; ls "$own/.local/state/coffer"
+        find theirs elsewhere; test -e absent && echo absent; ls "$own/.local/state/coffer"
         """, RunningProgram.folder.appending(path: "coffer").path,
       ])
     #expect(
       outcome.output
-        == "kept\nthe agent has ended\nkept\nthe agent has ended\nkept\nthe agent has ended\ntheirs\nelsewhere\nrun\n",
+        == String(repeating: "kept\nthe agent has ended\n", count: 4) + "theirs\nelsewhere\nrun\n",
       "\(outcome.errors)")
   }
 

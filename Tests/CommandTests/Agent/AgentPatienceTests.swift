@@ -61,6 +61,19 @@ import Testing
     #expect(client.wait().code == 0)
   }
 
+  @Test func `an agent that was told to end and does not is named, and waited for`() throws {
+    try desk.unlock("--idle-lock", "0")
+    let process = try desk.agentProcess()
+    kill(process, SIGSTOP)
+    defer { kill(process, SIGCONT) }
+    // It asks nothing else first.
+    let client = try desk.start("/bin/sh", ["-c", "exec \"$0\" wipe --yes 2>&1", program])
+    #expect(client.line().hasPrefix("coffer: the agent (process \(process)) has not ended after 5 seconds"))
+    kill(process, SIGCONT)
+    let outcome = client.wait()
+    #expect(outcome.code == 0 && outcome.output.contains("wiped"), "\(outcome.output)")
+  }
+
   @Test func `who waits until it is locked waits in silence`() throws {
     try desk.unlock("--idle-lock", "0")
     let client = try desk.start("coffer", ["agent", "status", "--until-locked"])

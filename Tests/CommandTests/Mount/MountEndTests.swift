@@ -112,6 +112,49 @@ final class MountEndTests: MountDesk {
     #expect(try desk.done("cat", "/file").bytes == noise(100_000))
   }
 
+  @Test func `whoever ends a mount that was taken out of the tree leaves another vault's in its place alone`() throws {
+    defer {
+      for arguments in [["unmount", "--force", "mnt"], ["agent", "stop"]] {
+        _ = try? desk.run("coffer", arguments + ["--vault", "other"])
+      }
+    }
+    try desk.done("mount", "mnt")
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    try shell("umount -l mnt 2>/dev/null || fusermount3 -u -z mnt")
+    try desk.done("init", "--vault", "other")
+    try desk.done("mount", "--vault", "other", "mnt")
+    let theirs = try Handle(desk.path("mnt/theirs"), O_CREAT | O_WRONLY)
+    #expect(try desk.served("agent", "status").output.contains("taken out of the tree, but programs use it still\n"))
+    // What ends there is what is seen, whoever's it is, and not where it is used.
+    try desk.unserved(75, "programs use files in it", "unmount", "mnt")
+    try file.writeAll(noise(100_000))
+    let ended = try desk.served("agent", "stop")
+    #expect(!ended.errors.contains("programs used files"), "\(ended.errors)")
+    #expect(throws: (any Error).self) { try file.write("x") }
+    #expect(try isMounted)
+    try theirs.writeAll(noise(50_000))
+    #expect(try desk.read("mnt/theirs") == noise(50_000))
+    #expect(
+      try desk.served("agent", "status", "--vault", "other").output.contains("\nmounted    \(desk.path("mnt"))\n"))
+    #expect(try desk.done("cat", "/file").bytes == noise(100_000))
+  }
+
+  @Test func `an interrupt ends the mount that waits for it, and not one that was made in its place`() throws {
+    try desk.unlock()
+    let mount = try desk.start("coffer", ["mount", "--foreground", "mnt"])
+    #expect(mount.line().contains("mounted on"))
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    try shell("umount -l mnt 2>/dev/null || fusermount3 -u -z mnt")
+    // Nobody can take a file there for two.
+    #expect(try desk.served("mount", "mnt").errors == "")
+    mount.signal(SIGINT)
+    let ended = mount.wait()
+    #expect(ended.code == 130, "\(ended.errors)")
+    #expect(throws: (any Error).self) { try file.write("x") }
+    try shell("echo text > mnt/file")
+    #expect(try desk.served("cat", "/file").output == "text\n")
+  }
+
   @Test(.enabled(if: geteuid() == 0, "only root may make a name space of mounts for itself"))
   func `an unmount says that it took the mount from programs in another name space of mounts`() throws {
     try desk.done("mount", "mnt")
