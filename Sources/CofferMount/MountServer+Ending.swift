@@ -36,7 +36,9 @@ extension MountServer {
   /// Ends the mount. Throws ``MountError/notStored(isFull:arePagesLost:)`` or ``MountError/pagesLost`` where it has ended and something is not
   /// stored, and ``MountError/busy`` where programs use it, unless `isForced`: then what they wrote is brought
   /// into the vault, and nothing passes any more.
-  public func end(isForced: Bool) throws(MountError) {
+  ///
+  /// - Parameter didWait: called once where it takes longer than a second.
+  public func end(isForced: Bool, didWait: () -> Void = {}) throws(MountError) {
     do {
       try takeDown(isLazy: false)
     } catch {
@@ -52,13 +54,27 @@ extension MountServer {
       try requireStored()
       return try outcome.get()
     }
-    let end = SuspendingClock.now + .seconds(Self.endTime)
-    if !waitForEnd(orUntil: { .now >= end || hasKernelLetGo.load(ordering: .acquiring) }) {
+    let bound = device.withLock { $0 }.map(Mounts.seenPlaces) ?? []
+    // Not where it is known that the kernel keeps it.
+    let start = SuspendingClock.now
+    let end = bound.isEmpty ? start + .seconds(Self.endTime) : start
+    var isTold = false
+    func isOverdue(after time: SuspendingClock.Instant) -> Bool {
+      if !isTold, .now >= start + .seconds(1) {
+        isTold = true
+        didWait()
+      }
+      return .now >= time
+    }
+    if !waitForEnd(orUntil: { isOverdue(after: end) || hasKernelLetGo.load(ordering: .acquiring) }) {
       if hasKernelLetGo.load(ordering: .acquiring) {
         // What programs wrote is being stored, however slow the disk is.
-        waitForEnd()
+        _ = waitForEnd {
+          _ = isOverdue(after: end)
+          return false
+        }
       } else {
-        isHeldElsewhere.store(true, ordering: .relaxed)
+        elsewhere.withLock { $0 = .places(bound) }
         cutOff()
       }
     }
@@ -78,8 +94,15 @@ extension MountServer {
   /// The programs that an end has cut off, which was forced.
   public var usersCutOff: MountUsers { cutOffUsers.withLock { $0 } }
 
-  /// It was ended where it is seen here, while programs went on to use it where it is not.
-  public var hasUsersElsewhere: Bool { isHeldElsewhere.load(ordering: .relaxed) }
+  /// Where it was still seen when it was ended at its place.
+  public enum Elsewhere: Sendable, Equatable {
+    case nowhere
+    /// Canonical paths that it is bound to; none where it is in another name space of mounts.
+    case places([String])
+  }
+
+  /// It was ended at its place, while the kernel kept it for others, who can use it no more.
+  public var keptElsewhere: Elsewhere { elsewhere.withLock { $0 } }
 
   private func requireStored() throws(MountError) {
     let arePagesLost = loss.take()

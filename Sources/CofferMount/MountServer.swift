@@ -34,7 +34,7 @@ public final class MountServer: Sendable {
   public let loss = UntoldLoss()
   /// Programs that used it when it was ended all the same.
   let cutOffUsers = Mutex(MountUsers())
-  let isHeldElsewhere = Atomic(false)
+  let elsewhere = Mutex(Elsewhere.nowhere)
   /// Nobody asks any more.
   let hasKernelLetGo = Atomic(false)
   /// Threads that wait until a kernel has been told.

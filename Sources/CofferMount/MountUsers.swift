@@ -8,6 +8,9 @@ public struct MountUsers: Sendable, Equatable {
     let process: Int32
   }
 
+  /// The process that asks to end a mount: it stands where its shell does, and will be gone.
+  @TaskLocal public static var asker: Int32 = 0
+
   private var users: [User] = []
   /// There are more than are named.
   private var hasMore = false
@@ -26,7 +29,7 @@ public struct MountUsers: Sendable, Equatable {
     let below = Mounts.places(below: place)
     let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
     for number in processes.compactMap({ Int32($0) }).sorted()
-    where number != server && Self.uses(place, number, without: below) {
+    where number != server && number != Self.asker && Self.uses(place, number, without: below) {
       guard users.count < Self.limit else {
         hasMore = true
         return

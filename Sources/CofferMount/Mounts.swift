@@ -22,6 +22,9 @@ public enum Mounts {
     entry(at: place).flatMap { $0.kind == "fuse.coffer" ? $0.device : nil }
   }
 
+  /// Where a mount is seen, by its device: also where it is bound to.
+  static func seenPlaces(of device: String) -> [String] { entries().filter { $0.device == device }.map(\.place) }
+
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
   ///
   /// - Parameter device: of the mount at `place`.
@@ -39,11 +42,11 @@ public enum Mounts {
     return statvfs(place, &found) != 0 && errno == ENOTCONN && isVault(at: place)
   }
 
-  /// The path of a file without links, `.` and `..`; nil where it cannot be reached.
-  public static func canonicalPath(_ path: String) -> String? {
+  /// The path of a file without links, `.` and `..`, which need not be UTF-8; nil where it cannot be reached.
+  public static func canonicalPath(_ path: String) -> [UInt8]? {
     guard let found = realpath(path, nil) else { return nil }
     defer { free(found) }
-    return String(cString: found)
+    return Array(UnsafeRawBufferPointer(start: found, count: strlen(found)))
   }
 
   /// What is mounted at `place` last; nil where nothing is. A mount whose server is gone is listed as any other.

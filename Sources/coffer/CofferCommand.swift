@@ -97,7 +97,8 @@ enum Arguments {
       guard let argument = CommandLine.unsafeArgv[index] else { continue }
       guard String(validatingCString: argument) != nil else {
         throw ValidationError(
-          "An argument is not valid UTF-8. Name the folder that holds the file: put -r keeps such names as they are.")
+          "An argument is not valid UTF-8, and cannot be taken. A file with such a name is stored with the folder that holds it: put -r "
+            + "keeps it as it is.")
       }
     }
   }

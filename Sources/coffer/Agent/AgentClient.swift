@@ -11,8 +11,21 @@ struct AgentClient {
   /// without one.
   static func connect(_ options: GlobalOptions) throws -> AgentClient? {
     let path = try options.vaultPath
-    guard let id = Container.statedID(at: path), let socket = try AgentPlace.connect(id) else { return nil }
+    guard let id = Container.statedID(at: path) else {
+      try requireReadable(path)
+      return nil
+    }
+    guard let socket = try AgentPlace.connect(id) else { return nil }
     return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
+  }
+
+  /// Throws where this user may not look whether there is a vault.
+  private static func requireReadable(_ path: String) throws {
+    do { _ = try FileSystem().open(path, .directory) } catch {
+      guard error.isDenied else { return }
+      let name = PathText.shown(Array(path.utf8))
+      throw Failure(code: 77, text: "\(name) is not yours to read, or a folder above it is not yours to pass")
+    }
   }
 
   // MARK: Commands
@@ -47,7 +60,10 @@ struct AgentClient {
       }
     }
     guard isAccepted else { return nil }
-    throw Failure(code: 75, text: "the agent ended before the command did; see what was done, and try again")
+    throw Failure(
+      code: 75,
+      text:
+        "the agent ended before the command did; \(command.adviceWithoutAgent ?? "see what was done, and try again")")
   }
 
   /// A command of this process as the agent is asked to run it, with the descriptors that belong to it.
@@ -138,6 +154,15 @@ struct AgentClient {
   static func stopAgent(of options: GlobalOptions, isForced: Bool = false) throws -> Bool {
     guard let client = try connect(options) else { return false }
     return try client.request(.stop(isForced: isForced)) != nil
+  }
+
+  /// The same, and tells a person of the programs that used what is mounted.
+  static func stopAgentTelling(of options: GlobalOptions, isForced: Bool = false) throws -> Bool {
+    // Where the agent does not say what is mounted, it is ended all the same.
+    let used = (try? connect(options)?.status()).map { UsedMounts(at: $0.mounts, servedBy: $0.process) }
+    // Also where something was lost: those that have ended are told of, and where the agent goes on none has.
+    defer { used?.tell() }
+    return try stopAgent(of: options, isForced: isForced)
   }
 
   /// Whether a vault is found where the command looks for one, whatever its state.

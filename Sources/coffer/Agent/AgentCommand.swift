@@ -83,11 +83,7 @@ struct AgentStopCommand: ParsableCommand {
   var force = false
 
   func run() throws {
-    // Where the agent does not say what is mounted, it is ended all the same.
-    let used = (try? AgentClient.connect(options)?.status()).map { UsedMounts(at: $0.mounts, servedBy: $0.process) }
-    // Also where something was lost: those that have ended are told of, and where the agent goes on none has.
-    defer { used?.tell() }
-    let wasRunning = try AgentClient.stopAgent(of: options, isForced: force)
+    let wasRunning = try AgentClient.stopAgentTelling(of: options, isForced: force)
     if !wasRunning { try AgentClient.requireNoHolder(of: options) }
     if options.json { return try Output.json(["wasRunning": wasRunning]) }
     if wasRunning { return Output.line("the agent has ended") }

@@ -8,11 +8,14 @@ protocol ServedCommand: ParsableCommand {
   var namesVault: Bool { get }
   /// What it would start an agent with; nil for one that starts none.
   var agentSettings: AgentSettings? { get }
+  /// What to do where the agent was killed while it ran the command; nil for what is the same for all.
+  var adviceWithoutAgent: String? { get }
 }
 
 extension ServedCommand {
   var namesVault: Bool { true }
   var agentSettings: AgentSettings? { nil }
+  var adviceWithoutAgent: String? { nil }
 }
 
 extension InfoCommand: ServedCommand {}

@@ -28,6 +28,7 @@ struct ServedRun: Sendable {
       held: vault, environment: command.environment,
       terminal: command.hasTerminal ? streams[AgentRequest.terminalIndex] : nil,
       places: Dictionary(places, uniquingKeysWith: { first, _ in first }),
+      process: (try? connection.socket.peerProcess()) ?? 0,
       confirmPresence: { connection.confirmPresence() })
   }
 

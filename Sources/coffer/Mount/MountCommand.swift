@@ -47,6 +47,11 @@
 
     var agentSettings: AgentSettings? { settings }
 
+    var adviceWithoutAgent: String? {
+      guard let path = try? MountPoint(directory).path, Mounts.isDead(at: path) else { return nil }
+      return "clear its mount away with: coffer unmount \(path.quotedForShell)"
+    }
+
     private struct Answer: Encodable { let mounted: String }
 
     func run() throws {
@@ -69,15 +74,16 @@
       if options.json {
         try Output.json(Answer(mounted: point.path))
       } else {
-        Output.line("mounted on \(point.path); end it with: coffer unmount \(point.path.quotedForShell)")
+        Output.name(
+          "mounted on ", Array(point.path.utf8), suffix: "; end it with: coffer unmount \(point.path.quotedForShell)")
       }
       if server.view.isReadOnly, !readOnly {
         Output.note("nothing can be changed there: this is a backup, or an older state of the vault")
       }
       if let other = mounts.place(sharing: server) {
         Output.note(
-          "this vault is mounted on \(PathText.shown(Array(other.utf8))) too: programs take a file in both for two. Do not copy or "
-            + "move one onto itself, which empties it")
+          "this vault is mounted on \(PathText.shown(Array(other.utf8))) too: programs take a file in both for two. Do not copy one "
+            + "onto itself, which empties it, or move it there, which removes it")
       }
       if allowOther, !server.view.isReadOnly, let root = try? server.view.attributes(of: server.view.root),
         root.permissions & 0o011 == 0
@@ -89,7 +95,10 @@
       if server.view.isLocked {
         Output.note("the vault is locked: names are shown, and contents once it is opened with: coffer unlock")
       }
-      try Output.finish()
+      do { try Output.finish() } catch {
+        Output.note("it is mounted all the same; end it with: coffer unmount \(point.path.quotedForShell)")
+        throw error
+      }
       // An interrupt is answered when the mount has ended.
       if foreground { try Session.present.interrupts.catching { try stay(server) } }
     }
@@ -137,6 +146,7 @@
           // Somebody has taken it out of the tree before: now it has ended as well.
           if error != .notMounted { throw Failure(error) }
         }
+        guard interrupts.signal != nil else { return Output.note("unmounted, because the agent ends") }
         throw Failure(
           code: 130, text: "interrupted; unmounted. The agent goes on with the vault; end it with: coffer agent stop")
       }
@@ -164,25 +174,28 @@
     var force = false
 
     /// Needs no vault: what is mounted says enough.
-    var namesVault: Bool { (try? options.vaultPath) != nil }
+    var namesVault: Bool { (try? AgentClient.isVaultSeen(options)) == true }
 
     private struct Answer: Encodable { let unmounted: String }
 
     func run() throws {
       let path = try MountPoint(directory).path
-      do throws(MountError) {
-        if let server = Session.present.mounts?.server(at: path) {
-          // Also where something was lost.
-          defer { server.tellWhomItLeft() }
-          try server.end(isForced: force)
-        } else {
-          try unmountUnserved(path)
-        }
-      } catch {
+      do {
+        try MountUsers.$asker.withValue(Session.present.process) { try end(path) }
+      } catch let error as MountError {
         throw Failure(error, at: path)
       }
       if options.json { return try Output.json(Answer(unmounted: path)) }
       Output.note("unmounted")
+    }
+
+    private func end(_ path: String) throws(MountError) {
+      guard let server = Session.present.mounts?.server(at: path) else { return try unmountUnserved(path) }
+      // Also where something was lost.
+      defer { server.tellWhomItLeft() }
+      try server.end(isForced: force) {
+        Output.note("waiting until what programs wrote is stored, and the system lets go of the mount")
+      }
     }
 
     /// For a mount of an agent that is gone, or of another than the one that was asked: whoever uses files in it cannot be cut off here.
@@ -208,10 +221,16 @@
     /// Tells a person of the programs that used it when it was ended, also where something was lost.
     fileprivate func tellWhomItLeft() {
       UsedMounts(at: place, usersCutOff).tell()
-      guard hasUsersElsewhere else { return }
-      Output.note(
-        "programs in another name space of mounts, or at another place that it is bound to, used files in it: they can use them no "
-          + "more")
+      switch keptElsewhere {
+      case .nowhere: break
+      case .places([]):
+        Output.note("it is in another name space of mounts too: programs there can use files in it no more")
+      case .places(let places):
+        let texts = places.map { PathText.shown(Array($0.utf8)) }.joined(separator: ", ")
+        Output.note(
+          "it is bound to another place too, where programs can use files in it no more: \(texts); end that with umount(8)"
+        )
+      }
     }
   }
 

@@ -13,16 +13,24 @@
     init(_ argument: String) throws {
       guard !argument.isEmpty else { throw Failure.usage("the name of the folder is empty") }
       let named = try FileSystem().pathNamed(argument)
-      if let path = Mounts.canonicalPath(named) {
+      if let bytes = Mounts.canonicalPath(named) {
+        guard let path = String(validating: bytes, as: UTF8.self) else {
+          throw Failure.usage(
+            "the name of the folder, or of one above it, is not UTF-8: a vault cannot be mounted there; choose another one"
+          )
+        }
         self.path = path
         return
       }
       let url = URL(filePath: named).standardizedFileURL
-      guard let parent = Mounts.canonicalPath(url.deletingLastPathComponent().path) else {
-        throw Failure.notFound("\(argument): no such folder; make an empty one first")
+      guard let bytes = Mounts.canonicalPath(url.deletingLastPathComponent().path) else {
+        throw Failure.notFound("\(PathText.shown(Array(argument.utf8))): no such folder; make an empty one first")
       }
+      let parent = String(decoding: bytes, as: UTF8.self)
       path = (parent == "/" ? "" : parent) + "/" + url.lastPathComponent
     }
+
+    private var shown: String { PathText.shown(Array(path.utf8)) }
 
     /// Opens the folder itself. Throws what a person can do something about.
     private func opened() throws -> OwnedDescriptor {
@@ -31,11 +39,11 @@
       } catch {
         if error.isDenied {
           throw Failure.cannotCreate(
-            "\(path) is not yours to read, or a folder above it is not yours to pass; choose a folder of yours")
+            "\(shown) is not yours to read, or a folder above it is not yours to pass; choose a folder of yours")
         }
         guard error.isAbsent else { throw error }
-        guard try FileSystem().status(of: path) == nil else { throw Failure.usage("\(path) is no folder") }
-        throw Failure.notFound("\(path): no such folder; make an empty one first")
+        guard try FileSystem().status(of: path) == nil else { throw Failure.usage("\(shown) is no folder") }
+        throw Failure.notFound("\(shown): no such folder; make an empty one first")
       }
     }
 
@@ -56,15 +64,24 @@
       }
       guard try FileSystem().names(in: folder).isEmpty else {
         throw Failure.cannotCreate(
-          "\(PathText.shown(Array(path.utf8))): the folder is not empty, and what is in it would be hidden. Programs may have written to it while nothing was "
+          "\(shown): the folder is not empty, and what is in it would be hidden. Programs may have written to it while nothing was "
             + "mounted there: then it is not encrypted, and can be moved into the mount. Choose an empty folder")
       }
     }
   }
 
   extension String {
-    /// As one word for a shell.
+    /// As one word for a shell, that cannot steer the terminal that shows it.
     var quotedForShell: String {
+      if PathText.shown(Array(utf8)) != self {
+        let escaped = unicodeScalars.map { scalar in
+          let text = String(scalar)
+          if scalar == "\\" || scalar == "'" { return "\\" + text }
+          if PathText.shown(Array(text.utf8)) == text { return text }
+          return text.utf8.map { "\\x" + [$0].hexadecimal }.joined()
+        }
+        return "$'" + escaped.joined() + "'"
+      }
       let isPlain = !isEmpty && unicodeScalars.allSatisfy { CharacterSet.plainInShell.contains($0) }
       return isPlain ? self : "'" + replacing("'", with: "'\\''") + "'"
     }

@@ -6,7 +6,9 @@ internal import Synchronization
 enum Output {
   /// Throws where a result could not be written, so that a full disk is not taken for success.
   static func finish() throws {
-    if let error = Session.present.outputFailure.withLock({ $0 }) { throw error }
+    guard let error = Session.present.outputFailure.withLock({ $0 }) else { return }
+    // Another full disk than the vault's.
+    throw error.isFull ? Failure(code: 74, text: "the result cannot be written: \(error.description)") : error
   }
 
   static func line(_ text: String) { write(Array(text.utf8) + [10]) }

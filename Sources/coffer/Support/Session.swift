@@ -11,6 +11,8 @@ final class Session: Sendable {
   let input: OwnedDescriptor
   let output: OwnedDescriptor
   let errors: OwnedDescriptor
+  /// The process that a person has started for the command; 0 where it is not seen from here.
+  let process: Int32
   let interrupts: Interrupts
   /// The vault that the agent holds; nil where the command opens it itself.
   let held: HeldVault?
@@ -42,8 +44,10 @@ final class Session: Sendable {
   init(
     input: OwnedDescriptor, output: OwnedDescriptor, errors: OwnedDescriptor, interrupts: Interrupts,
     held: HeldVault?, environment: [String: String]?, terminal: OwnedDescriptor?,
-    places: [String: GivenDescriptor] = [:], confirmPresence: @escaping @Sendable () -> Bool
+    places: [String: GivenDescriptor] = [:], process: Int32 = ProcessHardening.processID,
+    confirmPresence: @escaping @Sendable () -> Bool
   ) {
+    self.process = process
     self.input = input
     self.output = output
     self.errors = errors

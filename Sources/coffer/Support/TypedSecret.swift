@@ -55,6 +55,9 @@ struct TypedSecret {
   /// The file's first line: what stands before its end, without the line break.
   private func read(_ file: String) throws -> SecretBytes {
     let descriptor = file == "-" ? Session.present.input : try FileSystem().openNamed(file)
+    if file != "-", try descriptor.status().kind == .directory {
+      throw Failure.usage("\(PathText.shown(Array(file.utf8))) is a folder, and no file with the \(name)")
+    }
     var bytes = [UInt8](repeating: 0, count: Self.limit + 1)
     defer { bytes.withUnsafeMutableBytes { overwrite($0) } }
     // A byte at a time: what follows the line on standard input is not the secret's, and may be a file's content.

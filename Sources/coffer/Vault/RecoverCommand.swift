@@ -94,7 +94,7 @@ struct RecoverCommand: ParsableCommand {
         .recoveryKey(try RecoveryKeyEntry.key(recoveryKeyFile))
       }
     // Whoever has this key may not know the passcode, and an agent that is locked would wait for it forever.
-    if try AgentClient.stopAgent(of: options) { Output.note("the agent that held the vault has ended") }
+    if try AgentClient.stopAgentTelling(of: options) { Output.note("the agent that held the vault has ended") }
     let paper = try recovery.paper(options)
     var keys = KeyOptions()
     keys.recoveryKey = paper?.key

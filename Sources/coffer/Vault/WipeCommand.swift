@@ -45,8 +45,8 @@ struct WipeCommand: ParsableCommand {
       guard try FileSystem().status(of: path) != nil else { throw Failure.notFound("there is no vault at this place") }
       Output.note(
         allCopies
-          ? "everything in the vault and in each copy of it is lost for good, for those who know the passcode, too"
-          : "everything in the vault is lost for good, for those who know the passcode, too")
+          ? "everything in the vault and in each copy of it will be lost for good, for those who know the passcode, too"
+          : "everything in the vault will be lost for good, for those who know the passcode, too")
       try VaultName(path).require(to: "wipe it")
     }
     let outcome = try Container.wipe(at: path, keyStore: options.keys, everyCopy: allCopies)

@@ -21,6 +21,9 @@ final class MountEndTests: MountDesk {
     #expect(onTerminal.output.contains("(sh \(number))"), "\(onTerminal.output)")
     #expect(user.send(Array("\n".utf8)))
     _ = user.wait()
+    // Not by the command itself, which stands where its shell does.
+    let inside = try desk.shell("cd mnt/folder && coffer unmount \(desk.path("mnt")); echo $$; :")
+    #expect(inside.errors.contains("(process \(inside.output.trimmingCharacters(in: .newlines)));"), "\(inside.errors)")
     try desk.served("mount", "--folder", "/folder", "mnt/folder")
     try desk.unserved(75, "something else is mounted", "unmount", "mnt")
     try desk.served("umount", "mnt/folder")
@@ -92,6 +95,18 @@ final class MountEndTests: MountDesk {
     #expect(writer.wait().output.hasSuffix("refused\n"))
     try desk.unlock()
     #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 100_000))
+  }
+
+  @Test(.enabled(if: MountedDisk.isPossible, "only root may bind a folder to another place"))
+  func `an unmount names the places that the mount is bound to, where nothing passes any more`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/folder bound && echo text > mnt/folder/file && mount --bind mnt/folder bound")
+    defer { _ = try? desk.run("/bin/sh", ["-c", "umount bound"]) }
+    let ended = try desk.served("unmount", "mnt")
+    #expect(ended.errors.contains("bound to another place too"), "\(ended.errors)")
+    #expect(ended.errors.contains(": \(desk.path("bound"));"), "\(ended.errors)")
+    try fails("cat bound/file", "cat: bound/file")
+    #expect(try desk.done("cat", "/folder/file").output == "text\n")
   }
 
   @Test(.enabled(if: MountedDisk.isPossible, "only root may mount something else in there"))
@@ -222,5 +237,23 @@ final class MountEndTests: MountDesk {
     kill(try desk.agentProcess(), SIGKILL)
     try desk.unlock()
     #expect(try desk.served("cat", "/file").bytes == noise(100_000))
+  }
+
+  @Test(arguments: ["stop", "kill"])
+  func `in the foreground it says that its agent is gone, and what to do then`(_ how: String) throws {
+    try desk.unlock()
+    let mount = try desk.start("coffer", ["mount", "--foreground", "mnt"])
+    #expect(mount.line().contains("mounted on"))
+    if how == "stop" {
+      try desk.served("agent", "stop")
+      let ended = mount.wait()
+      #expect(ended.code == 0 && ended.errors == "coffer: unmounted, because the agent ends\n", "\(ended.errors)")
+    } else {
+      kill(try desk.agentProcess(), SIGKILL)
+      let ended = mount.wait()
+      #expect(ended.code == 75)
+      #expect(
+        ended.errors.contains("clear its mount away with: coffer unmount \(desk.path("mnt"))"), "\(ended.errors)")
+    }
   }
 }

@@ -3,6 +3,8 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import coffer
+
 /// A mount, from the command that makes it to what takes it away.
 @Suite(.enabled(if: Fuse.isThere, "/dev/fuse is not there, or not ours to open"))
 final class MountTests: MountDesk {
@@ -51,6 +53,38 @@ final class MountTests: MountDesk {
     try desk.unserved(64, "no vault", "unmount", "/proc")
     try desk.unserved(66, "no such file or folder in the vault", "mount", "second", "--folder", "/absent")
     try desk.served("unmount", "link")
+  }
+
+  @Test func `names that are not UTF-8, or would steer a terminal, are told of in words`() throws {
+    let odd = try desk.shell(
+      "d=$(printf 'u\\377') && mkdir \"$d\" && cd \"$d\" && coffer mount . --passcode-file ../passcode")
+    #expect(odd.code == 64 && odd.errors.contains("is not UTF-8"), "\(odd.errors)")
+    let named = try desk.shell("coffer mount \"$(printf 'u\\377')\"")
+    #expect(named.code == 64 && named.errors.contains("is not valid UTF-8"), "\(named.errors)")
+    try desk.unlock()
+    try desk.unserved(66, "no\u{fffd}where: no such folder", "mount", "no\u{1b}where")
+    // What it is ended with is for a shell, and does so.
+    try makeFolder("a\u{1b}[31m\u{202e}é")
+    let mounted = try desk.onTerminal("mount", "a\u{1b}[31m\u{202e}é", typed: "")
+    let command = try #require(mounted.output.firstMatch(of: /end it with: (coffer unmount [^\r\n]*)/)).1
+    #expect(command.unicodeScalars.allSatisfy { $0.value >= 32 && $0 != "\u{202e}" }, "\(command)")
+    let ended = try desk.shell(String(command))
+    #expect(ended.code == 0 && ended.errors == "coffer: unmounted\n", "\(command): \(ended.errors)")
+    for text in ["plain", "two words", "it's", "$HOME `x` \\n", "\u{1b}'\\x41\n\u{202e}é$(x)", ""] {
+      #expect(try desk.shell("printf %s \(text.quotedForShell)").output == text)
+    }
+  }
+
+  @Test func `a result that cannot be written does not hide that it is mounted`() throws {
+    let outcome = try desk.shell("coffer mount mnt --passcode-file passcode > /dev/full")
+    #expect(outcome.code == 74, "\(outcome.errors)")
+    #expect(outcome.errors.contains("it is mounted all the same"), "\(outcome.errors)")
+    #expect(try isMounted)
+  }
+
+  @Test func `a folder given for the passcode's file is named`() throws {
+    let outcome = try desk.run("coffer", ["mount", "mnt", "--passcode-file", "second"])
+    #expect(outcome.code == 64 && outcome.errors.contains("second is a folder"), "\(outcome.errors)")
   }
 
   @Test func `an agent that was started for a mount ends where nothing can be mounted`() throws {

@@ -58,10 +58,13 @@ import Testing
         if [ $person = root ]; then cat mnt/file; else $person cat mnt/file; fi; echo "$person $?"
       done
       stranger bin/coffer unmount "$PWD/mnt"; echo "unmount $?"
+      user chmod 700 vault
+      for words in ls lock "agent status"; do stranger env COFFER_VAULT="$PWD/vault" bin/coffer $words; echo "$words $?"; done
       user cat mnt/file
       user bin/coffer unmount mnt; echo "unmount $?"
       user bin/coffer agent stop
       """)
+    let refused = "coffer: \(desk.path("vault")) is not yours to read, or a folder above it is not yours to pass\n"
     #expect(
       outcome.output == """
         mount 0
@@ -75,6 +78,9 @@ import Testing
         root 1
         coffer: another user has mounted it: they can end it, or root
         unmount 77
+        \(refused)ls 77
+        \(refused)lock 77
+        \(refused)agent status 77
         text
         coffer: unmounted
         unmount 0
