@@ -39,6 +39,7 @@ extension MountServer {
   ///
   /// - Parameter didWait: called once where it takes longer than a second.
   public func end(isForced: Bool, didWait: () -> Void = {}) throws(MountError) {
+    let bound = placesBoundTo
     do {
       try takeDown(isLazy: false)
     } catch {
@@ -54,40 +55,52 @@ extension MountServer {
       try requireStored()
       return try outcome.get()
     }
-    let bound = device.withLock { $0 }.map(Mounts.seenPlaces) ?? []
-    // Not where it is known that the kernel keeps it.
+    // The number may be another's by now where there was no other place.
+    let kept = placesBoundTo.filter(bound.contains)
     let start = SuspendingClock.now
-    let end = bound.isEmpty ? start + .seconds(Self.endTime) : start
     var isTold = false
-    func isOverdue(after time: SuspendingClock.Instant) -> Bool {
-      if !isTold, .now >= start + .seconds(1) {
-        isTold = true
-        didWait()
-      }
-      return .now >= time
+    func tell() {
+      if !isTold { didWait() }
+      isTold = true
     }
-    if !waitForEnd(orUntil: { isOverdue(after: end) || hasKernelLetGo.load(ordering: .acquiring) }) {
-      if hasKernelLetGo.load(ordering: .acquiring) {
-        // What programs wrote is being stored, however slow the disk is.
-        _ = waitForEnd {
-          _ = isOverdue(after: end)
-          return false
-        }
-      } else {
-        elsewhere.withLock { $0 = .places(bound) }
-        cutOff()
-      }
+    /// Nothing is called in it: others wait for the same.
+    func letsGo(within seconds: Double) -> Bool {
+      let end = start + .seconds(seconds)
+      return waitForEnd(orUntil: { .now >= end || hasKernelLetGo.load(ordering: .acquiring) })
+        || hasKernelLetGo.load(ordering: .acquiring)
+    }
+    var isLetGo = letsGo(within: kept.isEmpty ? 1 : 0)
+    if !isLetGo, kept.isEmpty {
+      tell()
+      isLetGo = letsGo(within: Self.endTime)
+    }
+    if !isLetGo {
+      elsewhere.withLock { $0 = .places(kept) }
+      cutOff()
+    } else if !waitForEnd(orUntil: { .now >= start + .seconds(1) }) {
+      // What programs wrote is being stored, however slow the disk is.
+      tell()
+      waitForEnd()
     }
     try requireStored()
   }
 
+  /// Canonical paths of other places where it is seen.
+  private var placesBoundTo: [String] {
+    device.withLock { $0 }.map { Mounts.places(of: $0) }?.filter { $0 != place } ?? []
+  }
+
   /// Whether it is what is seen at its place: not where somebody has taken it out of the tree, or made another mount there.
-  public var isInTree: Bool { device.withLock { $0 != nil && $0 == Mounts.device(at: place) } }
+  public var isInTree: Bool {
+    // The system may give its device to another once the kernel has let go of it.
+    !hasKernelLetGo.load(ordering: .acquiring) && device.withLock { $0 != nil && $0 == Mounts.device(at: place) }
+  }
 
   /// Takes it out of the tree, and nothing else that somebody may have mounted in its place.
   private func takeDown(isLazy: Bool) throws(MountError) {
-    // The system may give its device to another by now.
-    guard let device = device.withLock({ $0 }), !hasKernelLetGo.load(ordering: .acquiring) else { throw .notMounted }
+    guard let device = device.withLock({ $0 }) else { throw .notMounted }
+    // As above; but one whose connection was torn stays in the tree.
+    if hasKernelLetGo.load(ordering: .acquiring), !Mounts.isDead(at: place) { throw .notMounted }
     try Mounts.unmount(place, isLazy: isLazy, device: device)
   }
 
@@ -101,8 +114,13 @@ extension MountServer {
     case places([String])
   }
 
-  /// It was ended at its place, while the kernel kept it for others, who can use it no more.
-  public var keptElsewhere: Elsewhere { elsewhere.withLock { $0 } }
+  /// It was ended at its place, while the kernel kept it for others, who can use it no more; since this was asked last.
+  public func takeKeptElsewhere() -> Elsewhere {
+    elsewhere.withLock { elsewhere in
+      defer { elsewhere = .nowhere }
+      return elsewhere
+    }
+  }
 
   private func requireStored() throws(MountError) {
     let arePagesLost = loss.take()

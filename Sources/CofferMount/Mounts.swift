@@ -22,8 +22,10 @@ public enum Mounts {
     entry(at: place).flatMap { $0.kind == "fuse.coffer" ? $0.device : nil }
   }
 
-  /// Where a mount is seen, by its device: also where it is bound to.
-  static func seenPlaces(of device: String) -> [String] { entries().filter { $0.device == device }.map(\.place) }
+  /// Where a vault's mount is seen, by its device: also where it is bound to.
+  static func places(of device: String) -> [String] {
+    entries().filter { $0.device == device && $0.kind == "fuse.coffer" }.map(\.place)
+  }
 
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
   ///
@@ -62,8 +64,9 @@ public enum Mounts {
   }
 
   private static func entries() -> [Entry] {
-    guard let text = try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8) else { return [] }
-    return text.split(separator: "\n").compactMap { line in
+    // Names need not be UTF-8: what is repaired is no place of a vault.
+    let bytes = (try? Data(contentsOf: URL(fileURLWithPath: "/proc/self/mountinfo"))) ?? Data()
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
       // The third field is the device, the fifth the mount point; behind a dash are the type, the source, and the file
       // system's own options.
       let fields = line.split(separator: " ")
@@ -82,8 +85,8 @@ public enum Mounts {
   ///   - device: of the mount that is to end: one that somebody else has made in its place stays. Nil for whichever there is.
   public static func unmount(_ place: String, isLazy: Bool, device: String? = nil) throws(MountError) {
     guard let present = entry(at: place) else { throw .notMounted }
-    guard present.kind == "fuse.coffer" else { throw .foreign }
     if let device, present.device != device { throw .notMounted }
+    guard present.kind == "fuse.coffer" else { throw .foreign }
     if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
     if errno == EBUSY { throw busy(at: place) }
     // An ordinary user ends mounts through the helper.

@@ -205,10 +205,11 @@ public final class Vault: Sendable {
     _ = try commitGivingBack(begun, mayWait: false)
   }
 
-  /// - Returns: `false` where there is no room for it, while another commit is giving some back that can be waited for.
+  /// - Returns: `false` where there is no room for it, while another commit gives some back, or did meanwhile.
   private func commitGivingBack(_ begun: CommitUnderWay?, mayWait: Bool) throws -> Bool {
     // Until what it has freed is given back, whoever does that.
     let own = roomGivenBack.begin()
+    let othersRan = roomGivenBack.isRunning(besides: own)
     var number: UInt64? = own
     defer { if let number { roomGivenBack.end(number) } }
     let committed: Index.Committed?
@@ -238,7 +239,7 @@ public final class Vault: Sendable {
         index.cutLog()
         ballast.restore()
       }
-      if isFull, mayWait, roomGivenBack.isRunning(besides: own) { return false }
+      if isFull, mayWait, othersRan || roomGivenBack.isRunning(besides: own) { return false }
       files.commitFailed(error)
       throw error
     }

@@ -146,7 +146,9 @@
           // Somebody has taken it out of the tree before: now it has ended as well.
           if error != .notMounted { throw Failure(error) }
         }
-        guard interrupts.signal != nil else { return Output.note("unmounted, because the agent ends") }
+        guard interrupts.signal != nil else {
+          throw Failure(code: 130, text: "unmounted, because the agent ends or nobody waits for it any more")
+        }
         throw Failure(
           code: 130, text: "interrupted; unmounted. The agent goes on with the vault; end it with: coffer agent stop")
       }
@@ -221,14 +223,16 @@
     /// Tells a person of the programs that used it when it was ended, also where something was lost.
     fileprivate func tellWhomItLeft() {
       UsedMounts(at: place, usersCutOff).tell()
-      switch keptElsewhere {
+      switch takeKeptElsewhere() {
       case .nowhere: break
       case .places([]):
         Output.note("it is in another name space of mounts too: programs there can use files in it no more")
       case .places(let places):
-        let texts = places.map { PathText.shown(Array($0.utf8)) }.joined(separator: ", ")
+        // The place may lie in a vault.
+        let isTerminal = Session.present.errors.isTerminal
+        let texts = isTerminal ? ": " + places.map { PathText.shown(Array($0.utf8)) }.joined(separator: ", ") : ""
         Output.note(
-          "it is bound to another place too, where programs can use files in it no more: \(texts); end that with umount(8)"
+          "it is bound to another place too, where programs can use files in it no more\(texts); end that with umount(8)"
         )
       }
     }

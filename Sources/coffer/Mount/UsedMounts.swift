@@ -11,8 +11,9 @@
     ///     of the folder that is seen there.
     ///   - server: the process that serves the mounts.
     init(at places: [String], servedBy server: Int32) {
-      mounts = Set(places).sorted().filter(Mounts.isVault).map { ($0, Mounts.users(at: $0, servedBy: server)) }
-        .filter { !$0.users.isEmpty }
+      mounts = MountUsers.$asker.withValue(Session.present.process) {
+        Set(places).sorted().filter(Mounts.isVault).map { ($0, Mounts.users(at: $0, servedBy: server)) }
+      }.filter { !$0.users.isEmpty }
     }
 
     /// - Parameters:
