@@ -22,14 +22,15 @@ final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
   private var files: [File] = []
   /// The thread is to close what there is, and has not begun.
   private var isWanted = false
-  /// The thread closes files.
-  private var isClosing = false
-  /// Others that close files because they wait for all.
-  private var finisherCount = 0
   private var hasEnded = false
+  /// What was taken to be closed, by numbers, and is not closed yet.
+  private var portions: Set<Int> = []
+  private var portionCount = 0
+  /// The thread's.
+  private var isClosing = false
 
   /// So many files wait before the thread is woken for them, and at most.
-  private static var portion: Int { 16 }
+  private static var portionSize: Int { 16 }
   private static var limit: Int { 128 }
 
   /// Throws where the system gives no thread.
@@ -45,7 +46,7 @@ final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
     let isTaken = condition.withLock {
       guard files.count < Self.limit else { return false }
       files.append(file)
-      if files.count >= Self.portion { wantThread() }
+      if files.count >= Self.portionSize { wantThread() }
       return true
     }
     // Whoever writes faster than the vault can take waits here.
@@ -56,23 +57,14 @@ final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
   func startClosing() { condition.withLock { if !files.isEmpty { wantThread() } } }
 
   /// Some of the files that were added are not closed yet.
-  var isBusy: Bool { condition.withLock { isClosing || finisherCount > 0 || !files.isEmpty } }
+  var isBusy: Bool { condition.withLock { !portions.isEmpty || !files.isEmpty } }
 
-  /// Returns when every file that was added is closed.
+  /// Returns when every file is closed that was added before; programs may go on to close others.
   func finish() {
-    while true {
-      let taken = condition.withLock {
-        finisherCount += 1
-        return takeAll()
-      }
-      for file in taken { Self.close(file) }
-      let isDone = condition.withLock {
-        finisherCount -= 1
-        condition.broadcast()
-        while isClosing || finisherCount > 0 { condition.wait() }
-        return files.isEmpty
-      }
-      if isDone { return }
+    let (before, own) = condition.withLock { (portions, takeAll()) }
+    close(own)
+    condition.withLock {
+      while !portions.isDisjoint(with: before) { condition.wait() }
     }
   }
 
@@ -96,7 +88,6 @@ final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
       while !isWanted, !hasEnded { condition.wait() }
       if hasEnded { return false }
       isWanted = false
-      isClosing = true
       return true
     }
   }
@@ -105,21 +96,32 @@ final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
   private func closeAll() {
     while true {
       let taken = condition.withLock {
-        if files.isEmpty {
-          isClosing = false
-          condition.broadcast()
-        }
+        isClosing = !files.isEmpty
         return takeAll()
       }
-      if taken.isEmpty { return }
-      for file in taken { Self.close(file) }
+      if taken.files.isEmpty { return }
+      close(taken)
     }
   }
 
+  /// Files that one thread closes.
+  private typealias Portion = (number: Int, files: [File])
+
   /// Called under `condition`.
-  private func takeAll() -> [File] {
+  private func takeAll() -> Portion {
     defer { files = [] }
-    return files
+    portionCount += 1
+    if !files.isEmpty { portions.insert(portionCount) }
+    return (portionCount, files)
+  }
+
+  private func close(_ portion: Portion) {
+    if portion.files.isEmpty { return }
+    for file in portion.files { Self.close(file) }
+    condition.withLock {
+      portions.remove(portion.number)
+      condition.broadcast()
+    }
   }
 
   /// A failure is remembered by the file, for those who have it open, and found again by whoever commits.

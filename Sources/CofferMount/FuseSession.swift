@@ -30,14 +30,16 @@ enum KernelChange: Hashable, Sendable {
 
 /// The library's session, from its making to its end.
 final class FuseSession: Sendable {
-  private let condition = NSCondition()
+  private let lock = NSLock()
   /// While requests are answered.
   private let loop = Mutex<RequestLoop?>(nil)
-  // Under `condition`.
+  // Under `lock`.
   /// Set before the threads start, and nil again when the last has ended.
   private nonisolated(unsafe) var pointer: OpaquePointer?
   /// Threads that tell the kernel something, or answer it elsewhere: the session outlives them.
   private nonisolated(unsafe) var userCount = 0
+  /// It is to be destroyed.
+  private nonisolated(unsafe) var isEnding = false
 
   /// - Parameter server: what requests are answered by; it must outlive the session.
   func make(_ arguments: [String], _ operations: fuse_lowlevel_ops, for server: MountServer) throws(MountError) {
@@ -56,12 +58,12 @@ final class FuseSession: Sendable {
       return made
     }
     guard let made else { throw .failed }
-    condition.withLock { pointer = made }
+    lock.withLock { pointer = made }
   }
 
   /// - Parameter allowsOthers: whether that was among the arguments.
   func mount(at place: String, allowsOthers: Bool) throws(MountError) {
-    guard let session = condition.withLock({ pointer }) else { throw .failed }
+    guard let session = lock.withLock({ pointer }) else { throw .failed }
     if fuse_session_mount(session, place) == 0 {
       var channel = KernelChannel.operations
       if fuse_session_custom_io(session, &channel, fuse_session_fd(session)) == 0 { return }
@@ -86,7 +88,7 @@ final class FuseSession: Sendable {
     ended: @escaping @Sendable () -> Void
   ) {
     defer { ended() }
-    guard let session = condition.withLock({ pointer }) else { return threads.dismiss() }
+    guard let session = lock.withLock({ pointer }) else { return threads.dismiss() }
     let loop = RequestLoop(session, keepsAwake: keepsAwake, idle: idle, ended: ended)
     self.loop.withLock { $0 = loop }
     defer { self.loop.withLock { $0 = nil } }
@@ -99,15 +101,40 @@ final class FuseSession: Sendable {
   /// Threads that answer requests.
   static let threadCount = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2)
 
+  /// Ends the session: where threads still tell the kernel something, for which it may wait for a program, when they have.
   func destroy() {
-    condition.lock()
-    while userCount > 0 { condition.wait() }
-    let session = pointer
-    pointer = nil
-    condition.unlock()
+    Self.destroy(
+      lock.withLock {
+        isEnding = true
+        return takeUnused()
+      })
+  }
+
+  /// The process is about to end: the kernel fails what programs ask of a mount that it has not let go of when the process's files are
+  /// closed, which a thread may hold up that waits for the kernel. So this one is closed by itself.
+  func abandon() {
+    guard let session = keep() else { return }
+    defer { letGo() }
+    // Threads may be about to use the number, which is not to become another's.
+    let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
+    guard nothing >= 0 else { return }
+    let descriptor = fuse_session_fd(session)
+    dup2(nothing, descriptor)
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    close(nothing)
+  }
+
+  private static func destroy(_ session: OpaquePointer?) {
     guard let session else { return }
     fuse_session_unmount(session)
     fuse_session_destroy(session)
+  }
+
+  /// What nobody uses any more, nor will. Under `lock`.
+  private func takeUnused() -> OpaquePointer? {
+    guard isEnding, userCount == 0 else { return nil }
+    defer { pointer = nil }
+    return pointer
   }
 
   /// Runs `body`, which answers a request, on a thread of its own, and keeps the session until that is done. Throws where there
@@ -125,19 +152,21 @@ final class FuseSession: Sendable {
     }
   }
 
-  /// The session, which is not destroyed until ``letGo()``; nil where it is already.
+  /// The session, which is not destroyed until ``letGo()``; nil where it is already, or is to be.
   private func keep() -> OpaquePointer? {
-    condition.withLock {
+    lock.withLock {
+      if isEnding { return nil }
       if pointer != nil { userCount += 1 }
       return pointer
     }
   }
 
   private func letGo() {
-    condition.withLock {
-      userCount -= 1
-      condition.broadcast()
-    }
+    Self.destroy(
+      lock.withLock {
+        userCount -= 1
+        return takeUnused()
+      })
   }
 
   /// Tells the kernel; `false` where it knows no such node or name. **Never from a thread that answers a request**: the kernel

@@ -20,7 +20,7 @@ extension MountServer {
           let size = UInt64(clamping: values!.pointee.st_size)
           try server.dropPrivileges(of: number, for: request)
           try server.changingContent(of: number) {
-            if let file = OpenNode.file(info) {
+            if let file = OpenFiles.file(info) {
               try file.truncate(to: size)
             } else {
               let file = try existing { try server.view.open(number, .writing) }

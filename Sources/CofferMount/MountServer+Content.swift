@@ -57,7 +57,7 @@ extension MountServer {
     }
     operations.read = { request, _, count, offset, info in
       Request.answer(request) { request, server in
-        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        guard let file = OpenFiles.file(info) else { return request.fail(EBADF) }
         try server.buffers.with(count) { buffer in
           let found = try file.read(at: UInt64(offset), into: buffer)
           fuse_reply_buf(request.handle, buffer.bindMemory(to: CChar.self).baseAddress, found)
@@ -68,7 +68,7 @@ extension MountServer {
       Request.answer(request) { request, server in
         // The library keeps its buffer for requests to come: no plaintext stays in it.
         defer { overwrite(UnsafeMutableRawBufferPointer(mutating: UnsafeRawBufferPointer(start: bytes, count: count))) }
-        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        guard let file = OpenFiles.file(info) else { return request.fail(EBADF) }
         let content = UnsafeRawBufferPointer(start: bytes, count: count)
         let range = UInt64(offset)..<(UInt64(offset) + UInt64(count))
         guard let info, info.pointee.writepage == 0 else {
@@ -93,7 +93,7 @@ extension MountServer {
         func write() throws -> (offset: UInt64, count: Int) {
           try server.withRoom { try file.writeSome(content, at: offset) }
         }
-        if OpenNode.isDirect(info) {
+        if OpenFiles.isDirect(info) {
           try server.dropPrivilegesPastPages(of: file.number, for: request)
           // What is appended may go further behind than the kernel knows.
           let written = try server.writingPastPages(
@@ -115,7 +115,7 @@ extension MountServer {
     }
     operations.fsync = { request, _, _, info in
       Request.answer(request) { request, _ in
-        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        guard let file = OpenFiles.file(info) else { return request.fail(EBADF) }
         try file.sync()
         request.done()
       }
@@ -126,7 +126,7 @@ extension MountServer {
   private static func setRangeOperations(_ operations: inout fuse_lowlevel_ops) {
     operations.fallocate = { request, _, mode, offset, count, info in
       Request.answer(request) { request, server in
-        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        guard let file = OpenFiles.file(info) else { return request.fail(EBADF) }
         guard offset >= 0, count > 0 else { return request.fail(EINVAL) }
         let (end, overflows) = UInt64(offset).addingReportingOverflow(UInt64(count))
         guard !overflows, end <= UInt64(Int64.max) else { return request.fail(EFBIG) }
@@ -137,7 +137,7 @@ extension MountServer {
     }
     operations.lseek = { request, _, offset, whence, info in
       Request.answer(request) { request, server in
-        guard let file = OpenNode.file(info) else { return request.fail(EBADF) }
+        guard let file = OpenFiles.file(info) else { return request.fail(EBADF) }
         guard offset >= 0 else { return request.fail(ENXIO) }
         guard whence == SEEK_DATA || whence == SEEK_HOLE else { return request.fail(EINVAL) }
         do throws(SystemError) {
@@ -156,7 +156,7 @@ extension MountServer {
     }
     operations.copy_file_range = { request, _, from, input, _, to, output, count, _ in
       Request.answer(request) { request, server in
-        guard let source = OpenNode.file(input), let target = OpenNode.file(output) else {
+        guard let source = OpenFiles.file(input), let target = OpenFiles.file(output) else {
           return request.fail(EBADF)
         }
         try server.dropPrivileges(of: target.number, for: request)
@@ -172,13 +172,13 @@ extension MountServer {
   private func keep(_ file: ViewFile, in info: inout fuse_file_info) {
     let isDirect = writesPastPages(file.number, info.flags)
     if !isDirect { didOpen(file.number, isWriting: file.access == .writing) }
-    OpenNode.keep(file, isDirect: isDirect, in: &info)
+    openFiles.keep(file, isDirect: isDirect, in: &info)
     info.keep_cache = 1
   }
 
   private func release(_ info: UnsafeMutablePointer<fuse_file_info>?) {
-    let isDirect = OpenNode.isDirect(info)
-    guard let file = OpenNode.giveBack(info) else { return }
+    let isDirect = OpenFiles.isDirect(info)
+    guard let file = openFiles.giveBack(info) else { return }
     if file.access == .writing, !isDirect { writers.didClose(file.number) }
     closing.add(file)
   }

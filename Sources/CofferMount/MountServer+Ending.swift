@@ -13,6 +13,8 @@ extension MountServer {
     foldersAhead.end()
     closing.end()
     view.end()
+    // Those that the kernel did not give back, because its connection was torn.
+    openFiles.forgetAll()
     // What the kernel gave back last.
     commitAll()
     session.destroy()
@@ -34,11 +36,16 @@ extension MountServer {
   public func waitForEnd(orUntil isWanted: () -> Bool) -> Bool { phase.waitUntilOver(orUntil: isWanted) }
 
   /// Ends the mount. Throws ``MountError/notStored(isFull:arePagesLost:)`` or ``MountError/pagesLost`` where it has ended and something is not
-  /// stored, and ``MountError/busy`` where programs use it, unless `isForced`: then what they wrote is brought
-  /// into the vault, and nothing passes any more.
+  /// stored, and ``MountError/busy`` where programs use it, unless `isForced`: then nothing passes any more as soon as what they wrote has
+  /// been brought into the vault, before the system is asked for anything.
   ///
   /// - Parameter didWait: called once where it takes longer than a second.
   public func end(isForced: Bool, didWait: () -> Void = {}) throws(MountError) {
+    let wasOver = hasEnded
+    if isForced, !wasOver {
+      stopPassing()
+      dropAll()
+    }
     let bound = placesBoundTo
     do {
       try takeDown(isLazy: false)
@@ -48,11 +55,15 @@ extension MountServer {
         guard error.isBusy else { throw error }
         let users = if case .busy(let users) = error { users } else { MountUsers(at: place) }
         cutOffUsers.withLock { $0 = users }
+        let below = Mounts.places(below: place)
         try takeDown(isLazy: true)
+        detachedBelow.withLock { $0 = below }
       }
       // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
       if !hasEnded { cutOff() }
       try requireStored()
+      // Whoever stood in it has been cut off.
+      if case .failure(.notMounted) = outcome, !wasOver { return }
       return try outcome.get()
     }
     // The number may be another's by now where there was no other place.
@@ -87,25 +98,36 @@ extension MountServer {
 
   /// Canonical paths of other places where it is seen.
   private var placesBoundTo: [String] {
-    device.withLock { $0 }.map { Mounts.places(of: $0) }?.filter { $0 != place } ?? []
+    device.withLock { $0 }.map { Mounts.places(of: $0) }?.filter { !$0.isSamePath(as: place) } ?? []
   }
 
   /// Whether it is what is seen at its place: not where somebody has taken it out of the tree, or made another mount there.
   public var isInTree: Bool {
-    // The system may give its device to another once the kernel has let go of it.
-    !hasKernelLetGo.load(ordering: .acquiring) && device.withLock { $0 != nil && $0 == Mounts.device(at: place) }
+    guard let device = device.withLock({ $0 }), device == Mounts.device(at: place) else { return false }
+    // The system may give its device to another once the kernel has let go of it; one whose connection was torn stays.
+    return !hasKernelLetGo.load(ordering: .acquiring) || Mounts.isDead(at: place)
   }
 
-  /// Takes it out of the tree, and nothing else that somebody may have mounted in its place.
+  /// Takes it out of the tree, also where it was bound to its own place, and nothing else that somebody may have mounted there.
   private func takeDown(isLazy: Bool) throws(MountError) {
-    guard let device = device.withLock({ $0 }) else { throw .notMounted }
-    // As above; but one whose connection was torn stays in the tree.
-    if hasKernelLetGo.load(ordering: .acquiring), !Mounts.isDead(at: place) { throw .notMounted }
-    try Mounts.unmount(place, isLazy: isLazy, device: device)
+    guard isInTree, let device = device.withLock({ $0 }) else { throw .notMounted }
+    // Counted before, for the number may be another's afterwards.
+    for _ in 0..<max(1, Mounts.layers(of: device, at: place)) {
+      try Mounts.unmount(place, isLazy: isLazy, device: device)
+    }
   }
 
   /// The programs that an end has cut off, which was forced.
   public var usersCutOff: MountUsers { cutOffUsers.withLock { $0 } }
+
+  /// Where other file systems were mounted below it when it was taken out of the tree with them, canonical paths; since this was
+  /// asked last.
+  public func takeDetachedBelow() -> [String] {
+    detachedBelow.withLock { places in
+      defer { places = [] }
+      return places
+    }
+  }
 
   /// Where it was still seen when it was ended at its place.
   public enum Elsewhere: Sendable, Equatable {
@@ -136,12 +158,26 @@ extension MountServer {
     failure.withLock { if case .failure(let error) = outcome { $0 = error } else { $0 = nil } }
   }
 
-  /// Brings what programs wrote into the vault, and lets nothing pass any more.
-  private func cutOff() {
+  /// Brings what programs wrote into the vault, and lets nothing pass any more: what the kernel has it may show still, until
+  /// ``end(isForced:didWait:)``.
+  public func stopPassing() {
+    if view.hasEnded { return }
     dropContent()
     view.end()
-    // Also what was read anew in between.
-    dropAll()
+  }
+
+  /// The process is about to end, and the mount has: what programs ask of what is left of it fails from then on.
+  public func abandon() { session.abandon() }
+
+  /// The same as ``stopPassing()``, and has all stored, for the kernel has not let go of it.
+  private func cutOff() {
+    if !view.hasEnded {
+      stopPassing()
+      // Also what was read anew in between.
+      dropAll()
+    }
+    // Programs may keep them open, and a key each.
+    openFiles.closeAll()
     commitAll()
     phase.set(.cutOff)
   }

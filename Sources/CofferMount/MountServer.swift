@@ -22,6 +22,7 @@ public final class MountServer: Sendable {
   let buffers = AnswerBuffers()
   let nodes = KernelNodes()
   let removed = RemovedNodes()
+  let openFiles = OpenFiles()
   let closing: ClosingFiles<ViewFile>
   let foldersAhead: FoldersAhead
   /// Folders whose entries others have changed since the kernel last asked.
@@ -35,6 +36,7 @@ public final class MountServer: Sendable {
   /// Programs that used it when it was ended all the same.
   let cutOffUsers = Mutex(MountUsers())
   let elsewhere = Mutex(Elsewhere.nowhere)
+  let detachedBelow = Mutex<[String]>([])
   /// Nobody asks any more.
   let hasKernelLetGo = Atomic(false)
   /// Threads that wait until a kernel has been told.

@@ -50,7 +50,9 @@ public struct MountUsers: Sendable, Equatable {
 
   /// - Parameter others: other mounts below, whose users are not this one's.
   private static func uses(_ place: String, _ process: Int32, without others: [String]) -> Bool {
-    func lies(_ path: String, in folder: String) -> Bool { path == folder || path.hasPrefix(folder + "/") }
+    func lies(_ path: String, in folder: String) -> Bool {
+      path.isSamePath(as: folder) || path.utf8.starts(with: (folder + "/").utf8)
+    }
     let folder = "/proc/\(process)"
     let files = ((try? FileManager.default.contentsOfDirectory(atPath: folder + "/fd")) ?? []).map { "fd/" + $0 }
     return (["cwd", "root", "exe"] + files).contains { link in

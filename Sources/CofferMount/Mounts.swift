@@ -24,7 +24,12 @@ public enum Mounts {
 
   /// Where a vault's mount is seen, by its device: also where it is bound to.
   static func places(of device: String) -> [String] {
-    entries().filter { $0.device == device && $0.kind == "fuse.coffer" }.map(\.place)
+    entries().filter { $0.device == device && $0.kind == "fuse.coffer" }.map(\.shownPlace)
+  }
+
+  /// How often a vault's mount is to be taken from a place until it is not seen there any more: it may be bound to itself.
+  static func layers(of device: String, at place: String) -> Int {
+    entries().reversed().filter { $0.isAt(place) }.prefix { $0.device == device }.count
   }
 
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
@@ -52,28 +57,34 @@ public enum Mounts {
   }
 
   /// What is mounted at `place` last; nil where nothing is. A mount whose server is gone is listed as any other.
-  private static func entry(at place: String) -> Entry? { entries().last { $0.place == place } }
+  private static func entry(at place: String) -> Entry? { entries().last { $0.isAt(place) } }
 
   /// A line of proc_pid_mountinfo(5).
   private struct Entry {
-    let place: String
+    /// A name need not be UTF-8, and two that Swift takes for equal texts may be different.
+    let place: [UInt8]
     let kind: String
     let device: String
     /// The user who made it, as FUSE has it.
     let user: uid_t?
+
+    func isAt(_ path: String) -> Bool { place.elementsEqual(path.utf8) }
+    var shownPlace: String { String(decoding: place, as: UTF8.self) }
   }
 
   private static func entries() -> [Entry] {
-    // Names need not be UTF-8: what is repaired is no place of a vault.
     let bytes = (try? Data(contentsOf: URL(fileURLWithPath: "/proc/self/mountinfo"))) ?? Data()
-    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap { line in
+    return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
       // The third field is the device, the fifth the mount point; behind a dash are the type, the source, and the file
       // system's own options.
-      let fields = line.split(separator: " ")
-      guard fields.count > 6, let dash = fields.firstIndex(of: "-"), dash + 3 < fields.count else { return nil }
-      let user = fields[dash + 3].split(separator: ",").first { $0.hasPrefix("user_id=") }
+      let fields = line.split(separator: UInt8(ascii: " "))
+      func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
+      guard fields.count > 6, let dash = fields.firstIndex(of: Data("-".utf8)), dash + 3 < fields.count else {
+        return nil
+      }
+      let user = text(dash + 3).split(separator: ",").first { $0.hasPrefix("user_id=") }
       return Entry(
-        place: unescaped(fields[4]), kind: String(fields[dash + 1]), device: String(fields[2]),
+        place: unescaped(fields[4]), kind: text(dash + 1), device: text(2),
         user: user.flatMap { uid_t($0.dropFirst("user_id=".count)) })
     }
   }
@@ -108,13 +119,13 @@ public enum Mounts {
 
   /// Where something is mounted below a mount at a canonical path.
   static func places(below place: String) -> [String] {
-    entries().map(\.place).filter { $0.hasPrefix(place + "/") }
+    entries().filter { $0.place.starts(with: (place + "/").utf8) }.map(\.shownPlace)
   }
 
   /// Spaces, tabs, line breaks and backslashes stand as three octal digits.
-  private static func unescaped(_ text: Substring) -> String {
+  private static func unescaped(_ text: Data) -> [UInt8] {
     var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
+    var rest = Array(text)[...]
     while let byte = rest.popFirst() {
       if byte == UInt8(ascii: "\\"), rest.count >= 3,
         let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)
@@ -125,6 +136,11 @@ public enum Mounts {
         bytes.append(byte)
       }
     }
-    return String(decoding: bytes, as: UTF8.self)
+    return bytes
   }
+}
+
+extension String {
+  /// Whether two paths are the same bytes: texts that Swift takes for equal may name different files.
+  func isSamePath(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 }

@@ -56,7 +56,7 @@ struct CofferCommand: AsyncParsableCommand {
       AllocatorTuning.overwriteFreedBlocks()
       try Arguments.requireUTF8()
       var command = try parseAsRoot()
-      if let served = command as? any ServedCommand, served.namesVault, let end = try AgentClient.run(served) {
+      if let served = command as? any ServedCommand, let end = try AgentClient.run(served) {
         switch end {
         case .exit(let code): throw ExitCode(code)
         case .signal(let number):

@@ -105,6 +105,30 @@
       #expect(waiting.allSatisfy { $0.isClosed })
     }
 
+    @Test func `who waits for all does not wait for those that programs close meanwhile`() throws {
+      let closing = try ClosingFiles<File>()
+      defer { closing.end() }
+      let (first, own, second, isDone) = (Gate(), Gate(), Gate(), Gate())
+      let before = (0..<16).map { _ in File(gate: first) } + [File(gate: own)]
+      for file in before[..<16] { closing.add(file) }
+      first.waitForSomebody()
+      closing.add(before[16])
+      Thread.detachNewThread {
+        closing.finish()
+        isDone.open()
+      }
+      // It has begun.
+      own.waitForSomebody()
+      // The other thread goes on with these, and stands before the second gate for as long as anybody waits.
+      for _ in 0..<16 { closing.add(File(gate: second)) }
+      own.open()
+      first.open()
+      isDone.pass()
+      #expect(before.allSatisfy { $0.isClosed })
+      second.open()
+      closing.finish()
+    }
+
     @Test func `every file of many threads is closed once`() async throws {
       let closing = try ClosingFiles<File>()
       defer { closing.end() }

@@ -19,6 +19,31 @@ struct AgentClient {
     return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
   }
 
+  /// The agent that shows a vault at a canonical path, whichever vault that is; nil where none of this user's is found that does.
+  static func serving(_ mountPoint: String) -> AgentClient? {
+    for place in AgentPlace.all {
+      guard let asked = try? place.connect(), let status = AgentClient(socket: asked, folder: .any).briefStatus(),
+        let identity = status.folderIdentity,
+        status.mountDetails?.contains(where: { !$0.detached && $0.place.utf8.elementsEqual(mountPoint.utf8) }) ?? false,
+        let socket = try? place.connect()
+      else { continue }
+      return AgentClient(socket: socket, folder: identity)
+    }
+    return nil
+  }
+
+  /// Nil where the agent does not answer soon: it may be another's business why.
+  private func briefStatus() -> AgentStatus? {
+    guard send(AgentRequest(.status(untilLocked: false), of: folder)),
+      (try? Readiness.wait(for: [socket.descriptor], milliseconds: Self.briefTime)[0]) ?? false,
+      case .outcome(0, let text)? = try? AgentAnswer.receive(from: socket)
+    else { return nil }
+    return try? JSONDecoder().decode(AgentStatus.self, from: Data(text.utf8))
+  }
+
+  /// In milliseconds.
+  private static let briefTime: Int32 = 2000
+
   /// Throws where this user may not look whether there is a vault.
   private static func requireReadable(_ path: String) throws {
     do { _ = try FileSystem().open(path, .directory) } catch {
@@ -39,7 +64,7 @@ struct AgentClient {
 
   /// Lets the agent run this process's command; nil where no agent does, and nothing was done.
   static func run(_ command: any ServedCommand) throws -> End? {
-    guard let client = try connect(command.options) else { return nil }
+    guard let client = try command.agent() else { return nil }
     if let settings = command.agentSettings, settings.areStated, let status = try connect(command.options)?.status() {
       settings.noteDifference(from: status)
     }
@@ -158,8 +183,9 @@ struct AgentClient {
 
   /// The same, and tells a person of the programs that used what is mounted.
   static func stopAgentTelling(of options: GlobalOptions, isForced: Bool = false) throws -> Bool {
-    // Where the agent does not say what is mounted, it is ended all the same.
-    let used = (try? connect(options)?.status()).map { UsedMounts(at: $0.mounts, servedBy: $0.process) }
+    // Where the agent does not say what is mounted, it is ended all the same; by force, soon.
+    let status = isForced ? try connect(options)?.briefStatus() : try? connect(options)?.status()
+    let used = status.map { UsedMounts(at: $0.mounts, servedBy: $0.process) }
     // Also where something was lost: those that have ended are told of, and where the agent goes on none has.
     defer { used?.tell() }
     return try stopAgent(of: options, isForced: isForced)

@@ -71,6 +71,21 @@ struct AgentPlace {
     return nil
   }
 
+  /// Those of all agents that are found, some of which may be gone.
+  static var all: [AgentPlace] {
+    ([folderPath] + otherFolderPaths).flatMap { path -> [AgentPlace] in
+      guard let folder = try? ownFolder(path) else { return [] }
+      let names = (try? FileSystem().names(in: folder)) ?? []
+      return names.compactMap { name in
+        let text = String(decoding: name, as: UTF8.self)
+        guard text.hasSuffix(suffix) else { return nil }
+        return AgentPlace(path: path, folder: folder, name: String(text.dropLast(suffix.count)))
+      }
+    }
+  }
+
+  private static let suffix = ".sock"
+
   /// The place of a vault's agent; nil where there is no folder of agents yet, unless it is to be made.
   ///
   /// Throws where the folder is not this user's alone: whoever can write there could put another socket in its place.
@@ -82,6 +97,11 @@ struct AgentPlace {
   }
 
   private static func at(_ path: String, _ vault: VaultID) throws -> AgentPlace? {
+    try ownFolder(path).map { AgentPlace(path: path, folder: $0, name: vault.description) }
+  }
+
+  /// Nil where there is none. Throws where it is not this user's alone.
+  private static func ownFolder(_ path: String) throws -> OwnedDescriptor? {
     let files = FileSystem()
     guard let found = try files.status(of: path) else { return nil }
     let isOwn = found.kind == .directory && found.owner == ProcessHardening.userID
@@ -95,12 +115,12 @@ struct AgentPlace {
           "the folder of agents, \(PathText.shown(Array(path.utf8))), is not yours alone: where it is yours, chmod 700; else remove or "
           + "rename it, or have whose it is do so")
     }
-    return AgentPlace(path: path, folder: folder, name: vault.description)
+    return folder
   }
 
   /// A connection to the agent; nil where none listens. Throws where another user's process does.
   func connect() throws -> LocalSocket? {
-    guard let socket = try LocalSocket.connect(name + ".sock", in: folder, path: path) else { return nil }
+    guard let socket = try LocalSocket.connect(name + Self.suffix, in: folder, path: path) else { return nil }
     guard try socket.peer() == ProcessHardening.userID else {
       throw Failure(code: 77, text: "the process that listens at the agent's socket is another user's")
     }
@@ -109,12 +129,12 @@ struct AgentPlace {
 
   /// Listens. What an agent that was killed left is replaced; the caller holds ``takeName()``.
   func listen() throws -> LocalSocket {
-    try files.unlink(name + ".sock", in: folder)
-    return try LocalSocket.listen(name + ".sock", in: folder, path: path)
+    try files.unlink(name + Self.suffix, in: folder)
+    return try LocalSocket.listen(name + Self.suffix, in: folder, path: path)
   }
 
   /// From here on nobody finds the agent.
-  func remove() { _ = try? files.unlink(name + ".sock", in: folder) }
+  func remove() { _ = try? files.unlink(name + Self.suffix, in: folder) }
 
   /// What an agent holds as long as it lives, so that only one listens for vaults of one id; nil where another has it.
   func takeName() throws -> OwnedDescriptor? {

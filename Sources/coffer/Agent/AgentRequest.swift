@@ -37,6 +37,9 @@ struct AgentRequest: Sendable {
   let folder: FolderIdentity
   let body: Body
 
+  /// It asks an agent what it is that it holds.
+  var isForAnyVault: Bool { if case .status(untilLocked: false) = body { folder == .any } else { false } }
+
   /// Descriptors that the paths of a command may name.
   static let placeLimit = 16
   static let folderIndex = 3

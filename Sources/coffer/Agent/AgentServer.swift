@@ -229,7 +229,7 @@ final class AgentServer {
       connections[number] = nil
       return
     }
-    guard request.folder == vault.identity else {
+    guard request.folder == vault.identity || request.isForAnyVault else {
       link.send(.notServed)
       connections[number] = nil
       return
@@ -320,7 +320,8 @@ final class AgentServer {
       since: since.formatted(.iso8601), idleLockMinutes: presentIdleMinutes, graceSeconds: vault.graceSeconds,
       commands: runningCount, readOnly: vault.container.isReadOnly,
       memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
-      mountDetails: vault.mounts.details, folder: vault.presentPath, waitsForRoom: vault.container.waitsForRoom,
+      mountDetails: vault.mounts.details, folder: vault.presentPath,
+      folderIdentity: vault.identity, waitsForRoom: vault.container.waitsForRoom,
       pagesLost: vault.mounts.loss != nil,
       company: vault.link.isConnected.map { $0 ? "connected" : "offline" },
       escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint),

@@ -39,6 +39,8 @@ struct AgentStatus: Codable, Sendable {
   var mountDetails: [Mount]?
   /// The vault's folder, where it is still where it was when the agent began.
   var folder: String?
+  /// What a request for this vault says, also where it has been moved.
+  var folderIdentity: FolderIdentity?
   /// What programs wrote last is in memory alone: there was no room for it when it was to be stored.
   var waitsForRoom: Bool?
   /// Something is lost that programs had stored to mappings of files in a mount, and nobody who ended one has been told.

@@ -4,8 +4,8 @@ internal import ArgumentParser
 /// `Session.present`, where it also asks the person for what it must.
 protocol ServedCommand: ParsableCommand {
   var options: GlobalOptions { get }
-  /// Whether it says which vault it means; always, but for commands that can do without one.
-  var namesVault: Bool { get }
+  /// The agent that is to run it, where there is one: the agent of its vault, but for commands that can do without one.
+  func agent() throws -> AgentClient?
   /// What it would start an agent with; nil for one that starts none.
   var agentSettings: AgentSettings? { get }
   /// What to do where the agent was killed while it ran the command; nil for what is the same for all.
@@ -13,7 +13,7 @@ protocol ServedCommand: ParsableCommand {
 }
 
 extension ServedCommand {
-  var namesVault: Bool { true }
+  func agent() throws -> AgentClient? { try AgentClient.connect(options) }
   var agentSettings: AgentSettings? { nil }
   var adviceWithoutAgent: String? { nil }
 }

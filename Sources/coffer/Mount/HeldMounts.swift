@@ -94,6 +94,11 @@
         try? server.end(isForced: true)
         throw MountError.failed
       }
+      // Policy may have changed since the gate was asked, when nobody knew of this mount.
+      do { try container.checkMount() } catch {
+        try? server.end(isForced: true)
+        throw error
+      }
       // It may have ended before it was kept.
       if server.hasEnded { forget(server) }
       return server
@@ -101,7 +106,7 @@
 
     /// The mount at a canonical path; nil where there is none of this vault, or another's is seen there.
     func server(at place: String) -> MountServer? {
-      let servers = state.withLock(\.servers).filter { $0.place == place }
+      let servers = state.withLock(\.servers).filter { $0.place.utf8.elementsEqual(place.utf8) }
       return servers.last(where: \.isInTree) ?? (Mounts.isVault(at: place) ? nil : servers.last)
     }
 
@@ -154,6 +159,8 @@
         if forGood { state.isEnding = true }
         return state.servers
       }
+      // All of them before the first one is waited for: to end one takes as long as the kernel likes.
+      for server in servers where !server.hasEnded { server.stopPassing() }
       for server in servers {
         if !server.hasEnded {
           do {
@@ -172,6 +179,7 @@
         }
         forget(server)
       }
+      if forGood { for server in servers { server.abandon() } }
     }
   }
 #else

@@ -175,33 +175,48 @@
     @Flag(help: "Also where programs use files in it; they can then use them no more.")
     var force = false
 
-    /// Needs no vault: what is mounted says enough.
-    var namesVault: Bool { (try? AgentClient.isVaultSeen(options)) == true }
+    /// Whoever shows the vault there has to store what programs wrote. Else the vault's that is named: somebody may have taken its mount
+    /// out of the tree, and programs use it still.
+    func agent() throws -> AgentClient? {
+      if let path = try? MountPoint(directory).path, let serving = AgentClient.serving(path) { return serving }
+      return (try? AgentClient.isVaultSeen(options)) == true ? try AgentClient.connect(options) : nil
+    }
 
-    private struct Answer: Encodable { let unmounted: String }
+    private struct Answer: Encodable {
+      let unmounted: String
+      let stored: Bool
+    }
 
     func run() throws {
       let path = try MountPoint(directory).path
+      let isStored: Bool
       do {
-        try MountUsers.$asker.withValue(Session.present.process) { try end(path) }
+        isStored = try MountUsers.$asker.withValue(Session.present.process) { try end(path) }
       } catch let error as MountError {
         throw Failure(error, at: path)
       }
-      if options.json { return try Output.json(Answer(unmounted: path)) }
-      Output.note("unmounted")
+      if options.json { return try Output.json(Answer(unmounted: path, stored: isStored)) }
+      Output.note(
+        isStored
+          ? "unmounted"
+          : "unmounted. The agent that served it is not found from here: it still has to store what programs wrote last"
+      )
     }
 
-    private func end(_ path: String) throws(MountError) {
+    /// `false` where somebody else has yet to store what programs wrote.
+    private func end(_ path: String) throws(MountError) -> Bool {
       guard let server = Session.present.mounts?.server(at: path) else { return try unmountUnserved(path) }
       // Also where something was lost.
       defer { server.tellWhomItLeft() }
       try server.end(isForced: force) {
         Output.note("waiting until what programs wrote is stored, and the system lets go of the mount")
       }
+      return true
     }
 
-    /// For a mount of an agent that is gone, or of another than the one that was asked: whoever uses files in it cannot be cut off here.
-    private func unmountUnserved(_ path: String) throws(MountError) {
+    /// For a mount of an agent that is gone, or of one that is not found: whoever uses files in it cannot be cut off here. `false` for the
+    /// latter.
+    private func unmountUnserved(_ path: String) throws(MountError) -> Bool {
       let isDead = Mounts.isDead(at: path)
       do {
         try Mounts.unmount(path, isLazy: isDead)
@@ -210,12 +225,13 @@
         let users = Mounts.users(at: path, servedBy: ProcessInfo.processInfo.processIdentifier)
         try Mounts.unmount(path, isLazy: true)
         // It may be used by what cannot be looked at; or only in the way of another mount, which is not.
-        if error == .busyBelow, users.isEmpty { return }
+        if error == .busyBelow, users.isEmpty { return isDead }
         let text = users.isEmpty ? "" : " (\(users.text(naming: Session.present.errors.isTerminal)))"
         Output.note(
           "programs that use files in it\(text) go on to do so, until they end or the agent of its vault does: coffer agent stop --vault "
             + "and the vault's folder")
       }
+      return isDead
     }
   }
 
@@ -223,18 +239,27 @@
     /// Tells a person of the programs that used it when it was ended, also where something was lost.
     fileprivate func tellWhomItLeft() {
       UsedMounts(at: place, usersCutOff).tell()
+      let below = takeDetachedBelow()
+      if !below.isEmpty {
+        Output.note(
+          "what was mounted below it is out of the tree with it\(Self.names(below)); programs that use that go on to do so"
+        )
+      }
       switch takeKeptElsewhere() {
       case .nowhere: break
       case .places([]):
         Output.note("it is in another name space of mounts too: programs there can use files in it no more")
       case .places(let places):
-        // The place may lie in a vault.
-        let isTerminal = Session.present.errors.isTerminal
-        let texts = isTerminal ? ": " + places.map { PathText.shown(Array($0.utf8)) }.joined(separator: ", ") : ""
         Output.note(
-          "it is bound to another place too, where programs can use files in it no more\(texts); end that with umount(8)"
+          "it is bound to another place too, where programs can use files in it no more\(Self.names(places)); end that with umount(8)"
         )
       }
+    }
+
+    /// Which places, for a person alone: they may lie in a vault.
+    private static func names(_ places: [String]) -> String {
+      guard Session.present.errors.isTerminal else { return "" }
+      return ": " + places.map { PathText.shown(Array($0.utf8)) }.joined(separator: ", ")
     }
   }
 

@@ -11,8 +11,10 @@
     ///     of the folder that is seen there.
     ///   - server: the process that serves the mounts.
     init(at places: [String], servedBy server: Int32) {
+      var seen: Set<[UInt8]> = []
+      let places = places.filter { seen.insert(Array($0.utf8)).inserted }
       mounts = MountUsers.$asker.withValue(Session.present.process) {
-        Set(places).sorted().filter(Mounts.isVault).map { ($0, Mounts.users(at: $0, servedBy: server)) }
+        places.filter(Mounts.isVault).map { ($0, Mounts.users(at: $0, servedBy: server)) }
       }.filter { !$0.users.isEmpty }
     }
 

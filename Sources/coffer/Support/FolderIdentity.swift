@@ -1,7 +1,7 @@
 internal import CofferSystem
 
 /// A folder of the system, however it is named: a copy of a vault elsewhere has the same id and is another vault.
-struct FolderIdentity: Hashable, Sendable {
+struct FolderIdentity: Hashable, Codable, Sendable {
   let device: UInt64
   let inode: UInt64
 
@@ -9,6 +9,9 @@ struct FolderIdentity: Hashable, Sendable {
     self.device = device
     self.inode = inode
   }
+
+  /// No folder's: whichever an agent holds.
+  static let any = FolderIdentity(device: 0, inode: 0)
 
   init(_ status: FileStatus) { self.init(device: status.device, inode: status.inode) }
 

@@ -1,0 +1,168 @@
+import CofferTestSupport
+import Foundation
+import Glibc
+import Testing
+
+/// Mounts whose end somebody holds up, or that are not ended in the ordinary way.
+@Suite(.enabled(if: Fuse.isThere, "/dev/fuse is not there, or not ours to open"))
+final class HeldUpEndTests: MountDesk {
+  private static let isRoot = geteuid() == 0
+
+  /// Lists a folder into memory that it never provides: the kernel holds the folder's page as long as it waits for that.
+  private static let lister = """
+    import ctypes, fcntl, mmap, os, platform, struct, sys, threading
+    is_arm = platform.machine() == "aarch64"
+    list_call, fault_call = (61, 282) if is_arm else (217, 323)
+    system = ctypes.CDLL(None, use_errno=True).syscall
+    folder = os.open("mnt/folder", os.O_RDONLY | os.O_DIRECTORY)
+    buffer = ctypes.create_string_buffer(65536)
+    for _ in range(2):
+      os.lseek(folder, 0, 0)
+      while system(list_call, folder, buffer, 65536) > 0: pass
+    os.lseek(folder, 0, 0)
+    faults = system(fault_call, os.O_CLOEXEC)
+    fcntl.ioctl(faults, 0xC018AA3F, struct.pack("QQQ", 0xAA, 0, 0))
+    memory = mmap.mmap(-1, 65536)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    fcntl.ioctl(faults, 0xC020AA00, bytearray(struct.pack("QQQQ", address, 65536, 1, 0)))
+    threading.Thread(target=lambda: system(list_call, folder, ctypes.c_void_p(address), 65536), daemon=True).start()
+    os.read(faults, 32)
+    print("held", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+    """
+
+  @Test(
+    .enabled(if: isRoot, "only root may provide memory to the kernel by itself"),
+    arguments: [["unmount", "--force", "mnt"], ["agent", "stop"]])
+  func `a program that holds up the kernel holds up no end`(_ command: [String]) throws {
+    try desk.done("mount", "mnt")
+    try desk.done("mount", "second")
+    try shell("mkdir mnt/folder && echo text > mnt/folder/file && echo other > mnt/other")
+    let program = try desk.start("/usr/bin/python3", ["-c", Self.lister])
+    #expect(program.line() == "held\n")
+    let file = try Handle(desk.path("mnt/other"), O_RDONLY)
+    let second = try Handle(desk.path("second/other"), O_RDONLY)
+    #expect(try file.read(6, at: 0) == Array("other\n".utf8))
+    let ended = try desk.run("coffer", command)
+    #expect(ended.code == 0, "\(ended.errors)")
+    #expect(try !isMounted)
+    if command[0] == "agent" {
+      // Of the first one nothing is answered any more until the program goes: what is left of the agent waits for it.
+      #expect(throws: (any Error).self) { try second.read(6, at: 0) }
+    } else {
+      #expect(throws: (any Error).self) { try file.read(6, at: 0) }
+      #expect(try second.read(6, at: 0) == Array("other\n".utf8))
+    }
+    program.signal(SIGKILL)
+    _ = program.wait()
+    #expect(throws: (any Error).self) { try file.read(6, at: 0) }
+  }
+
+  @Test(.enabled(if: isRoot, "only root may make a name space of mounts for itself"))
+  func `nobody goes on in one mount while another is waited for`() throws {
+    try desk.done("mount", "mnt")
+    try desk.done("mount", "second")
+    try shell("echo text > mnt/file")
+    let program = try desk.start(
+      "/usr/bin/unshare",
+      [
+        "--mount", "--propagation", "private", "python3", "-c",
+        """
+        import sys
+        def can_read(place):
+          try: return open(place + "/file").read() == "text\\n"
+          except OSError: return False
+        print(can_read("mnt") and can_read("second"), flush=True)
+        while can_read("mnt") or can_read("second"): pass
+        print("refused", flush=True)
+        sys.stdin.read()
+        """,
+      ])
+    #expect(program.line() == "True\n")
+    let stop = try desk.start("coffer", ["agent", "stop"])
+    #expect(program.line() == "refused\n")
+    // The kernel keeps the first one for that name space, and is waited for; the second one's turn has not come.
+    let mounts = try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)
+    #expect(mounts.contains(desk.path("second") + " ") || mounts.contains(desk.path("mnt") + " "))
+    program.endInput()
+    _ = program.wait()
+    #expect(stop.wait().code == 0)
+  }
+
+  @Test func `an unmount that names no vault returns when what programs wrote is stored`() throws {
+    try desk.done("mount", "mnt")
+    let content = noise(32 << 20)
+    try Kernel.makeFile(desk.path("mnt/file"), content)
+    let agent = try desk.agentProcess()
+    let ended = try desk.shell("unset COFFER_VAULT; coffer unmount mnt")
+    #expect(ended.code == 0 && ended.errors == "coffer: unmounted\n", "\(ended.errors)")
+    kill(agent, SIGKILL)
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes == content)
+  }
+
+  /// Its agent has those that programs have open as long as it lives, unless it gives them back by itself.
+  @Test(.enabled(if: isRoot, "only root may tear a mount off"))
+  func `a mount that was torn off is ended with what was written, and nothing of it stays open`() throws {
+    try desk.done("mount", "mnt")
+    try shell("echo text > mnt/first && cat mnt/first")
+    let agent = try desk.agentProcess()
+    func openCount() throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/\(agent)/fd").count
+    }
+    // As many as it has for a mount.
+    let before = try openCount()
+    let content = noise(8 << 20)
+    do {
+      let files = try (0..<20).map { number in
+        let path = desk.path("mnt/file-\(number)")
+        try Kernel.makeFile(path, number == 0 ? content : noise(100_000, seed: UInt64(number)))
+        let file = try Handle(path, O_RDWR)
+        try file.sync()
+        _ = try file.read(1, at: 0)
+        return file
+      }
+      #expect(try openCount() >= before + files.count)
+      #expect(umount2(desk.path("mnt"), CInt(MNT_FORCE)) != 0 && errno == EBUSY)
+    }
+    let ended = try desk.served("unmount", "mnt")
+    #expect(ended.errors == "coffer: unmounted\n", "\(ended.errors)")
+    #expect(try !isMounted)
+    #expect(try openCount() <= before)
+    kill(agent, SIGKILL)
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file-0").bytes == content)
+  }
+
+  @Test(.enabled(if: isRoot, "only root may mount what it likes"))
+  func `two names that are written alike are two places`() throws {
+    try shell("mkdir caf\u{e9} cafe\u{301}")
+    try desk.done("mount", "caf\u{e9}")
+    try shell("mount -t tmpfs none cafe\u{301}")
+    defer { _ = try? desk.run("/bin/sh", ["-c", "umount cafe\u{301}"]) }
+    #expect(try !desk.served("agent", "status").output.contains("taken out of the tree"))
+    try desk.unserved(64, "what is mounted there is no vault", "unmount", "cafe\u{301}")
+    #expect(try desk.served("unmount", "caf\u{e9}").errors == "coffer: unmounted\n")
+    #expect(try shell("mount | grep -c 'on .*/cafe\u{301} type tmpfs'") == "1\n")
+  }
+
+  @Test(.enabled(if: isRoot, "only root may bind a folder to another place"))
+  func `a mount that is bound to its own place ends there at once`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mount --bind mnt mnt")
+    #expect(try desk.served("unmount", "mnt").errors == "coffer: unmounted\n")
+    #expect(try !isMounted)
+  }
+
+  @Test func `a forced unmount ends what somebody has taken out of the tree`() throws {
+    try desk.done("mount", "mnt")
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
+    try file.writeAll(noise(1000))
+    try shell("umount -l mnt 2>/dev/null || fusermount3 -u -z mnt")
+    #expect(try desk.served("unmount", "--force", "mnt").errors == "coffer: unmounted\n")
+    #expect(throws: (any Error).self) { try file.write("x") }
+    #expect(try desk.served("cat", "/file").bytes == noise(1000))
+    try desk.unserved(66, "no vault is mounted", "unmount", "--force", "mnt")
+  }
+}
