@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-console test-openapi sanitize sanitize-mount soak soak-mount bench bench-mount bench-server lint build install clean
+.PHONY: help demo test test-console test-openapi sanitize sanitize-mount test-kernel soak soak-mount bench bench-mount bench-server lint build install clean
 
 help: ## Lists these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ sanitize: ## Runs the engine's tests under AddressSanitizer and ThreadSanitizer
 sanitize-mount: ## Runs the tests of mounts and the agent against a program under ThreadSanitizer
 	@Scripts/install-dependencies
 	@Scripts/sanitize-mount
+
+test-kernel: ## Runs the tests of mounts and the agent under Debian's own kernel, in an emulated machine
+	@Scripts/install-dependencies --test-kernel
+	@Scripts/test-kernel
 
 soak: ## Tries crashes, kills, changed bytes and pages for MINUTES (60), with new seeds
 	@Scripts/install-dependencies

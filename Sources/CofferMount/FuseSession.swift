@@ -40,8 +40,10 @@ final class FuseSession: Sendable {
   private nonisolated(unsafe) var userCount = 0
   /// It is to be destroyed.
   private nonisolated(unsafe) var isEnding = false
+  /// By which requests are answered, and which the library's functions are handed: until the session is destroyed.
+  private nonisolated(unsafe) var server: MountServer?
 
-  /// - Parameter server: what requests are answered by; it must outlive the session.
+  /// - Parameter server: what requests are answered by.
   func make(_ arguments: [String], _ operations: fuse_lowlevel_ops, for server: MountServer) throws(MountError) {
     // It would write paths to standard error.
     fuse_set_log_func { _, _, _ in }
@@ -58,7 +60,10 @@ final class FuseSession: Sendable {
       return made
     }
     guard let made else { throw .failed }
-    lock.withLock { pointer = made }
+    lock.withLock {
+      pointer = made
+      self.server = server
+    }
   }
 
   /// - Parameter allowsOthers: whether that was among the arguments.
@@ -67,6 +72,7 @@ final class FuseSession: Sendable {
     if fuse_session_mount(session, place) == 0 {
       var channel = KernelChannel.operations
       if fuse_session_custom_io(session, &channel, fuse_session_fd(session)) == 0 { return }
+      fuse_session_unmount(session)
     }
     destroy()
     if access("/dev/fuse", F_OK) != 0 { throw .noDevice }
@@ -103,7 +109,7 @@ final class FuseSession: Sendable {
 
   /// Ends the session: where threads still tell the kernel something, for which it may wait for a program, when they have.
   func destroy() {
-    Self.destroy(
+    destroy(
       lock.withLock {
         isEnding = true
         return takeUnused()
@@ -115,19 +121,29 @@ final class FuseSession: Sendable {
   func abandon() {
     guard let session = keep() else { return }
     defer { letGo() }
-    // Threads may be about to use the number, which is not to become another's.
-    let nothing = open("/dev/null", O_RDWR | O_CLOEXEC)
-    guard nothing >= 0 else { return }
-    let descriptor = fuse_session_fd(session)
-    dup2(nothing, descriptor)
-    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-    close(nothing)
+    _ = Self.closeDevice(of: session)
   }
 
-  private static func destroy(_ session: OpaquePointer?) {
+  /// Puts something else in the place of the kernel's device, for threads may be about to use its number: what the library takes for a
+  /// connection that has ended. `false` where there is nothing else.
+  private static func closeDevice(of session: OpaquePointer) -> Bool {
+    let descriptor = fuse_session_fd(session)
+    var ends: [CInt] = [-1, -1]
+    guard descriptor >= 0, pipe(&ends) == 0 else { return false }
+    // A pipe that nobody reads: it polls as an error, and cannot be read from.
+    close(ends[0])
+    defer { close(ends[1]) }
+    guard dup2(ends[1], descriptor) == descriptor else { return false }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    return true
+  }
+
+  private func destroy(_ session: OpaquePointer?) {
     guard let session else { return }
-    fuse_session_unmount(session)
+    // It would take down whatever is mounted at that place by now; it takes down nothing where the connection has ended.
+    if Self.closeDevice(of: session) { fuse_session_unmount(session) }
     fuse_session_destroy(session)
+    lock.withLock { server = nil }
   }
 
   /// What nobody uses any more, nor will. Under `lock`.
@@ -162,7 +178,7 @@ final class FuseSession: Sendable {
   }
 
   private func letGo() {
-    Self.destroy(
+    destroy(
       lock.withLock {
         userCount -= 1
         return takeUnused()

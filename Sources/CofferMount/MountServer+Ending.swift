@@ -17,6 +17,8 @@ extension MountServer {
     openFiles.forgetAll()
     // What the kernel gave back last.
     commitAll()
+    // It has not let go where this could not listen to it any more.
+    if !hasKernelLetGo.load(ordering: .acquiring) { try? takeDown(isLazy: true) }
     session.destroy()
     phase.set(.ended)
     didEnd(self)
@@ -96,6 +98,10 @@ extension MountServer {
     try requireStored()
   }
 
+  /// The number that the system has given it, `MAJOR:MINOR`, which no other mount has in any name space as long as it is there; nil
+  /// before it is mounted.
+  public var deviceNumber: String? { device.withLock { $0 } }
+
   /// Canonical paths of other places where it is seen.
   private var placesBoundTo: [String] {
     device.withLock { $0 }.map { Mounts.places(of: $0) }?.filter { !$0.isSamePath(as: place) } ?? []
@@ -158,12 +164,14 @@ extension MountServer {
     failure.withLock { if case .failure(let error) = outcome { $0 = error } else { $0 = nil } }
   }
 
-  /// Brings what programs wrote into the vault, and lets nothing pass any more: what the kernel has it may show still, until
-  /// ``end(isForced:didWait:)``.
+  /// Brings what programs wrote into the vault, and lets nothing pass any more. What the kernel has of names and attributes it may show
+  /// still, until ``dropAll()``.
   public func stopPassing() {
     if view.hasEnded { return }
     dropContent()
     view.end()
+    // Also what was read anew in between.
+    dropContent()
   }
 
   /// The process is about to end, and the mount has: what programs ask of what is left of it fails from then on.
@@ -173,11 +181,11 @@ extension MountServer {
   private func cutOff() {
     if !view.hasEnded {
       stopPassing()
-      // Also what was read anew in between.
       dropAll()
     }
     // Programs may keep them open, and a key each.
     openFiles.closeAll()
+    removed.forgetAll()
     commitAll()
     phase.set(.cutOff)
   }

@@ -36,14 +36,16 @@ extension MountServer {
 
   /// The same, and what it has of attributes and of a folder's entries: it asks for a folder's attributes before it lets anybody
   /// pass it, so that of what is below no name is found either. What a program keeps the kernel from dropping is left after a while.
-  func dropAll() {
+  public func dropAll() {
     let root = kernelNumber(view.root)
     // Where the kernel has let go of the mount, it does not know the root either.
     if session.tell(.attributes(root)) {
-      // Nobody keeps it from forgetting these.
+      // Nobody keeps it from forgetting these, nor what it has of files.
       for number in nodes.known { session.tell(.attributes(kernelNumber(number))) }
-      KernelSweep.run(nodes, root: view.root) { [session, shown = view.root] in
-        session.tell(.content($0 == shown ? root : $0.value))
+      bringPagesBack()
+      let files = nodes.opened
+      KernelSweep.run(nodes, root: view.root) { [session, shown = view.root] number in
+        files.contains(number) || session.tell(.content(number == shown ? root : number.value))
       }
     }
     didDrop()

@@ -18,7 +18,7 @@ public enum Mounts {
 
   /// The device that the system has made for the vault's mount at a canonical path, which no other has as long as that is there,
   /// wherever it is seen; nil where no vault is mounted last.
-  static func device(at place: String) -> String? {
+  public static func device(at place: String) -> String? {
     entry(at: place).flatMap { $0.kind == "fuse.coffer" ? $0.device : nil }
   }
 

@@ -6,8 +6,13 @@ internal import Synchronization
 /// The files that programs have open. The kernel keeps a reference of ours to each, and gives it back with `release`; but not where
 /// its connection was torn.
 final class OpenFiles: Sendable {
-  /// By what the kernel keeps, without ``directBit``.
-  private let files = Mutex<[UInt: ViewFile]>([:])
+  private struct State {
+    /// By what the kernel keeps, without ``directBit``.
+    var files: [UInt: ViewFile] = [:]
+    var isOver = false
+  }
+
+  private let state = Mutex(State())
 
   /// In the reference, whose lowest bits are zero.
   private static let directBit: UInt64 = 1
@@ -15,7 +20,11 @@ final class OpenFiles: Sendable {
   /// - Parameter isDirect: the kernel uses no pages of its own for what is written and read.
   func keep(_ file: ViewFile, isDirect: Bool, in info: inout fuse_file_info) {
     let reference = UInt(bitPattern: Unmanaged.passUnretained(file).toOpaque())
-    files.withLock { $0[reference] = file }
+    let isOver = state.withLock { state in
+      state.files[reference] = file
+      return state.isOver
+    }
+    if isOver { try? file.close() }
     info.fh = UInt64(reference) | (isDirect ? Self.directBit : 0)
     info.direct_io = isDirect ? 1 : 0
   }
@@ -23,20 +32,22 @@ final class OpenFiles: Sendable {
   /// Ends what `keep` began.
   func giveBack(_ info: UnsafeMutablePointer<fuse_file_info>?) -> ViewFile? {
     guard let info else { return nil }
-    return files.withLock { $0.removeValue(forKey: UInt(info.pointee.fh & ~Self.directBit)) }
+    return state.withLock { $0.files.removeValue(forKey: UInt(info.pointee.fh & ~Self.directBit)) }
   }
 
-  /// Ends the use of all, though the kernel may name them still.
+  /// Ends the use of all, and of those that are opened yet, though the kernel may name them still.
   func closeAll() {
-    for file in files.withLock({ Array($0.values) }) { try? file.close() }
+    let files = state.withLock { state in
+      state.isOver = true
+      return Array(state.files.values)
+    }
+    for file in files { try? file.close() }
   }
 
   /// The kernel names none any more, nor gives any back.
   func forgetAll() {
-    for file in files.withLock({ files in
-      defer { files = [:] }
-      return Array(files.values)
-    }) { try? file.close() }
+    closeAll()
+    state.withLock { $0.files = [:] }
   }
 
   /// What `keep` was told.

@@ -19,12 +19,14 @@ struct AgentClient {
     return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
   }
 
-  /// The agent that shows a vault at a canonical path, whichever vault that is; nil where none of this user's is found that does.
-  static func serving(_ mountPoint: String) -> AgentClient? {
+  /// The agent that serves a mount, whichever vault that shows; nil where none of this user's is found that does.
+  ///
+  /// - Parameter device: the system's number of it. At one path there may be another one in each name space of mounts.
+  static func serving(_ device: String) -> AgentClient? {
     for place in AgentPlace.all {
       guard let asked = try? place.connect(), let status = AgentClient(socket: asked, folder: .any).briefStatus(),
         let identity = status.folderIdentity,
-        status.mountDetails?.contains(where: { !$0.detached && $0.place.utf8.elementsEqual(mountPoint.utf8) }) ?? false,
+        status.mountDetails?.contains(where: { $0.device == device }) ?? false,
         let socket = try? place.connect()
       else { continue }
       return AgentClient(socket: socket, folder: identity)

@@ -31,8 +31,9 @@ struct AgentStatusCommand: ParsableCommand {
     if let folder = status.folder { Output.line("folder     \(PathText.shown(Array(folder.utf8)))") }
     Output.line("state      \(status.state.rawValue) since \(status.since)")
     let idle =
-      status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes \(AgentSettings.idleness)" : "never"
-    Output.line("locks      \(idle); what is at work then has \(status.graceSeconds.plain) seconds")
+      status.idleLockMinutes > 0
+      ? "after \(status.idleLockMinutes.counted("minute")) \(AgentSettings.idleness)" : "never"
+    Output.line("locks      \(idle); what is at work then has \(status.graceSeconds.counted("second"))")
     Output.line("commands   \(status.commands) running")
     if let company = status.company { Output.line("company    \(company)") }
     if let fault = status.auditFault { Output.line("audit      \(fault)") }

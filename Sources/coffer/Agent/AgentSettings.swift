@@ -43,8 +43,8 @@ struct AgentSettings: ParsableArguments {
     guard differ else { return }
     Output.note(
       "the agent was running already and keeps its settings: it locks "
-        + (status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.plain) minutes" : "never by itself")
-        + ", with \(status.graceSeconds.plain) seconds to finish. For others: coffer agent stop, and unlock again")
+        + (status.idleLockMinutes > 0 ? "after \(status.idleLockMinutes.counted("minute"))" : "never by itself")
+        + ", with \(status.graceSeconds.counted("second")) to finish. For others: coffer agent stop, and unlock again")
   }
 
   /// The command line of an agent with these settings, which reads the passcode from its standard input.

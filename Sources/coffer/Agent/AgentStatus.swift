@@ -15,6 +15,8 @@ struct AgentStatus: Codable, Sendable {
     let allowOther: Bool
     /// Somebody has taken it out of the tree, and programs use it still.
     var detached: Bool
+    /// The system's number of it, the same in every name space of mounts.
+    var device: String?
   }
 
   let running: Bool
@@ -54,6 +56,9 @@ struct AgentStatus: Codable, Sendable {
 }
 
 extension Double {
-  /// For a person: without a fraction where there is none.
-  var plain: String { self == rounded() ? "\(Int64(self))" : "\(self)" }
+  /// For a person: without a fraction where there is none, and with a unit, of which there is one or several.
+  func counted(_ unit: String) -> String {
+    let number = self == rounded() ? "\(Int64(self))" : "\(self)"
+    return self == 1 ? "\(number) \(unit)" : "\(number) \(unit)s"
+  }
 }

@@ -80,9 +80,9 @@ final class HeldVault: Sendable {
         switch present.state {
         case .locked: "locked"
         case .locking where wasLocking:
-          "locked before; what was being read or written then still has a part of its \(graceSeconds.plain) seconds. At once: "
+          "locked before; what was being read or written then still has a part of its \(graceSeconds.counted("second")). At once: "
             + "coffer lock --now"
-        case .locking: "locked; what is being read or written has \(graceSeconds.plain) seconds"
+        case .locking: "locked; what is being read or written has \(graceSeconds.counted("second"))"
         case .unlocked: "locked, and unlocked again by somebody else"
         }
       // Whoever asks in another form is to hear of it as well.

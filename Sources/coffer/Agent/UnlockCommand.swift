@@ -63,7 +63,8 @@ struct UnlockCommand: ParsableCommand {
     let idle = status.idleLockMinutes
     Output.line(
       idle > 0
-        ? "unlocked; locks after \(idle.plain) minutes \(AgentSettings.idleness)" : "unlocked; never locks by itself")
+        ? "unlocked; locks after \(idle.counted("minute")) \(AgentSettings.idleness)"
+        : "unlocked; never locks by itself")
   }
 }
 

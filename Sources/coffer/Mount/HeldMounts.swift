@@ -87,11 +87,12 @@
         state.servers.append(server)
         state.details[ObjectIdentifier(server)] = AgentStatus.Mount(
           place: place, folder: String(decoding: path.bytes, as: UTF8.self), readOnly: view.isReadOnly,
-          allowOther: settings.allowsOthers, detached: false)
+          allowOther: settings.allowsOthers, detached: false, device: server.deviceNumber)
         return false
       }
       if isTooLate {
         try? server.end(isForced: true)
+        server.abandon()
         throw MountError.failed
       }
       // Policy may have changed since the gate was asked, when nobody knew of this mount.
@@ -161,6 +162,7 @@
       }
       // All of them before the first one is waited for: to end one takes as long as the kernel likes.
       for server in servers where !server.hasEnded { server.stopPassing() }
+      for server in servers where !server.hasEnded { server.dropAll() }
       for server in servers {
         if !server.hasEnded {
           do {

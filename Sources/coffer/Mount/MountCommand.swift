@@ -126,7 +126,7 @@
     private func noteIdleLock() {
       guard settings.idleLock > 0, !options.json else { return }
       Output.note(
-        "unlocked; locks after \(settings.idleLock.plain) minutes \(AgentSettings.idleness)")
+        "unlocked; locks after \(settings.idleLock.counted("minute")) \(AgentSettings.idleness)")
     }
 
     /// Nobody asked for an agent without a mount: the vault would stay open.
@@ -178,7 +178,11 @@
     /// Whoever shows the vault there has to store what programs wrote. Else the vault's that is named: somebody may have taken its mount
     /// out of the tree, and programs use it still.
     func agent() throws -> AgentClient? {
-      if let path = try? MountPoint(directory).path, let serving = AgentClient.serving(path) { return serving }
+      if let path = try? MountPoint(directory).path, let device = Mounts.device(at: path),
+        let serving = AgentClient.serving(device)
+      {
+        return serving
+      }
       return (try? AgentClient.isVaultSeen(options)) == true ? try AgentClient.connect(options) : nil
     }
 

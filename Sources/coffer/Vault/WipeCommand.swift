@@ -52,7 +52,7 @@ struct WipeCommand: ParsableCommand {
     let outcome = try Container.wipe(at: path, keyStore: options.keys, everyCopy: allCopies)
     let left = Self.copies(outcome)
     var holder = outcome.holder
-    if holder != nil, try AgentClient.stopAgentTelling(of: options, isForced: true) {
+    if holder != nil, try AgentClient.stopAgent(of: options, isForced: true) {
       // The keys are gone from the disk, and now from the agent's memory: what is left is ciphertext.
       holder = try Container.wipe(at: path, keyStore: options.keys).holder
     }

@@ -97,14 +97,6 @@ final class MountEndTests: MountDesk {
     #expect(try desk.served("cat", "/file").bytes == [UInt8](repeating: UInt8(ascii: "x"), count: 100_000))
   }
 
-  @Test func `who wipes a vault hears of the programs that used it`() throws {
-    try desk.done("mount", "mnt")
-    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
-    try expectTold(by: desk.served("wipe", "--yes"))
-    #expect(try !isMounted)
-    #expect(throws: (any Error).self) { try file.write("x") }
-  }
-
   @Test(.enabled(if: MountedDisk.isPossible, "only root may bind a folder to another place"))
   func `an unmount names the places that the mount is bound to, where nothing passes any more`() throws {
     try desk.done("mount", "mnt")

@@ -14,7 +14,7 @@ final class HeldUpEndTests: MountDesk {
     is_arm = platform.machine() == "aarch64"
     list_call, fault_call = (61, 282) if is_arm else (217, 323)
     system = ctypes.CDLL(None, use_errno=True).syscall
-    folder = os.open("mnt/folder", os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY)
     buffer = ctypes.create_string_buffer(65536)
     for _ in range(2):
       os.lseek(folder, 0, 0)
@@ -39,7 +39,7 @@ final class HeldUpEndTests: MountDesk {
     try desk.done("mount", "mnt")
     try desk.done("mount", "second")
     try shell("mkdir mnt/folder && echo text > mnt/folder/file && echo other > mnt/other")
-    let program = try desk.start("/usr/bin/python3", ["-c", Self.lister])
+    let program = try desk.start("/usr/bin/python3", ["-c", Self.lister, "mnt/folder"])
     #expect(program.line() == "held\n")
     let file = try Handle(desk.path("mnt/other"), O_RDONLY)
     let second = try Handle(desk.path("second/other"), O_RDONLY)
@@ -57,6 +57,34 @@ final class HeldUpEndTests: MountDesk {
     program.signal(SIGKILL)
     _ = program.wait()
     #expect(throws: (any Error).self) { try file.read(6, at: 0) }
+  }
+
+  /// More folders than the kernel is told of by threads that may get stuck, and files that are read until the end.
+  @Test(.enabled(if: isRoot, "only root may provide memory to the kernel by itself"))
+  func `what is held up keeps no content readable`() throws {
+    try desk.done("mount", "mnt")
+    let files = try (0..<64).map { number in
+      let path = desk.path("mnt/file-\(number)")
+      try Kernel.makeFile(path, noise(4096, seed: UInt64(number)))
+      return try Handle(path, O_RDONLY)
+    }
+    let programs = try (0..<6).map { number in
+      try shell("mkdir mnt/folder-\(number) && echo text > mnt/folder-\(number)/file")
+      let program = try desk.start("/usr/bin/python3", ["-c", Self.lister, "mnt/folder-\(number)"])
+      #expect(program.line() == "held\n")
+      return program
+    }
+    let ending = try desk.start("coffer", ["unmount", "--force", "mnt"])
+    repeat {
+      for file in files { _ = try? file.read(20, at: 0) }
+    } while FileManager.default.fileExists(atPath: "/proc/\(ending.processID)/exe")
+    #expect(ending.wait().code == 0)
+    let readable = files.count { (try? $0.read(20, at: 0)) != nil }
+    #expect(readable == 0)
+    for program in programs {
+      program.signal(SIGKILL)
+      _ = program.wait()
+    }
   }
 
   @Test(.enabled(if: isRoot, "only root may make a name space of mounts for itself"))
@@ -88,6 +116,64 @@ final class HeldUpEndTests: MountDesk {
     program.endInput()
     _ = program.wait()
     #expect(stop.wait().code == 0)
+  }
+
+  @Test(.enabled(if: isRoot, "only root may make a name space of mounts for itself"))
+  func `an unmount ends the mount that is seen, and not another vault's at its path in another name space`() throws {
+    try desk.done("init", "--vault", "other")
+    let inside = try desk.startShell(
+      """
+      exec unshare --mount --propagation private bash -c '
+      coffer mount --vault other --passcode-file passcode mnt >/dev/null && echo text > mnt/file && echo ready; read line
+      cat mnt/file; read line; coffer agent stop --vault other'
+      """)
+    #expect(inside.line() == "ready\n")
+    try desk.done("mount", "mnt")
+    #expect(try desk.served("unmount", "mnt").errors == "coffer: unmounted\n")
+    #expect(try !isMounted)
+    #expect(inside.send(Array("\n".utf8)))
+    #expect(inside.line() == "text\n")
+    #expect(inside.send(Array("\n".utf8)))
+    _ = inside.wait()
+  }
+
+  @Test func `an agent that ends leaves another vault's mount where its own was cut off`() throws {
+    defer {
+      for arguments in [["unmount", "--force", "mnt"], ["agent", "stop"]] {
+        _ = try? desk.run("coffer", arguments + ["--vault", "other"])
+      }
+    }
+    try desk.done("init", "--vault", "other")
+    try desk.done("mount", "mnt")
+    // It asks the agent until that is gone.
+    let program = try desk.start(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import os, sys, threading
+        folder = os.open("mnt", os.O_RDONLY | os.O_DIRECTORY)
+        def ask():
+          while True:
+            try: os.stat("missing", dir_fd=folder)
+            except OSError: pass
+        for _ in range(2): threading.Thread(target=ask, daemon=True).start()
+        print("asks", flush=True)
+        sys.stdin.read()
+        os._exit(0)
+        """,
+      ])
+    #expect(program.line() == "asks\n")
+    try desk.served("unmount", "--force", "mnt")
+    try desk.done("mount", "--vault", "other", "mnt")
+    let agent = try desk.agentProcess()
+    try desk.served("agent", "stop")
+    while FileManager.default.fileExists(atPath: "/proc/\(agent)/exe") { sched_yield() }
+    #expect(try isMounted)
+    try shell("echo text > mnt/file")
+    program.endInput()
+    _ = program.wait()
+    #expect(try desk.served("cat", "--vault", "other", "/file").output == "text\n")
   }
 
   @Test func `an unmount that names no vault returns when what programs wrote is stored`() throws {
