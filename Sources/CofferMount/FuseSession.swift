@@ -93,8 +93,12 @@ final class FuseSession: Sendable {
     _ server: MountServer, on threads: ReservedThreads, keepsAwake: Bool, idle: @escaping @Sendable () -> Void,
     ended: @escaping @Sendable () -> Void
   ) {
-    defer { ended() }
-    guard let session = lock.withLock({ pointer }) else { return threads.dismiss() }
+    guard let session = lock.withLock({ pointer }) else {
+      ended()
+      return threads.dismiss()
+    }
+    // Not where the kernel could not be listened to any more.
+    defer { if fuse_session_exited(session) != 0 { ended() } }
     let loop = RequestLoop(session, keepsAwake: keepsAwake, idle: idle, ended: ended)
     self.loop.withLock { $0 = loop }
     defer { self.loop.withLock { $0 = nil } }
@@ -125,7 +129,7 @@ final class FuseSession: Sendable {
   }
 
   /// Puts something else in the place of the kernel's device, for threads may be about to use its number: what the library takes for a
-  /// connection that has ended. `false` where there is nothing else.
+  /// connection that has ended. `false` where it would not.
   private static func closeDevice(of session: OpaquePointer) -> Bool {
     let descriptor = fuse_session_fd(session)
     var ends: [CInt] = [-1, -1]
@@ -135,7 +139,9 @@ final class FuseSession: Sendable {
     defer { close(ends[1]) }
     guard dup2(ends[1], descriptor) == descriptor else { return false }
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-    return true
+    // Another thread may have started a program meanwhile, which has the other end.
+    var found = pollfd(fd: descriptor, events: 0, revents: 0)
+    return poll(&found, 1, 0) == 1 && found.revents & Int16(POLLERR) != 0
   }
 
   private func destroy(_ session: OpaquePointer?) {
@@ -143,7 +149,12 @@ final class FuseSession: Sendable {
     // It would take down whatever is mounted at that place by now; it takes down nothing where the connection has ended.
     if Self.closeDevice(of: session) { fuse_session_unmount(session) }
     fuse_session_destroy(session)
-    lock.withLock { server = nil }
+    // What goes with it goes outside the lock.
+    let former = lock.withLock {
+      defer { server = nil }
+      return server
+    }
+    withExtendedLifetime(former) {}
   }
 
   /// What nobody uses any more, nor will. Under `lock`.

@@ -27,6 +27,9 @@ extension MountServer {
   /// Nothing passes any more, and what programs wrote is stored, as far as it can be.
   public var hasEnded: Bool { phase.present.isOver }
 
+  /// The same, and the kernel has let go of it.
+  public var isGone: Bool { phase.present == .ended }
+
   /// Waits until the mount has ended, though the kernel may keep what is left of it for programs.
   public func waitForEnd() { phase.wait { $0.isOver } }
 
@@ -46,7 +49,7 @@ extension MountServer {
     let wasOver = hasEnded
     if isForced, !wasOver {
       stopPassing()
-      dropAll()
+      if !hasDroppedAll.load(ordering: .acquiring) { dropAll() }
     }
     let bound = placesBoundTo
     do {
@@ -55,9 +58,9 @@ extension MountServer {
       guard isForced else { throw error }
       let outcome = Result { () throws(MountError) in
         guard error.isBusy else { throw error }
-        let users = if case .busy(let users) = error { users } else { MountUsers(at: place) }
+        let users = if case .busy(let users) = error { users } else { MountUsers(at: presentPlace) }
         cutOffUsers.withLock { $0 = users }
-        let below = Mounts.places(below: place)
+        let below = Mounts.places(below: presentPlace)
         try takeDown(isLazy: true)
         detachedBelow.withLock { $0 = below }
       }
@@ -65,7 +68,11 @@ extension MountServer {
       if !hasEnded { cutOff() }
       try requireStored()
       // Whoever stood in it has been cut off.
-      if case .failure(.notMounted) = outcome, !wasOver { return }
+      if case .failure(.notMounted) = outcome, !wasOver {
+        let left = placesLeft
+        if !left.isEmpty { elsewhere.withLock { $0 = .places(left) } }
+        return
+      }
       return try outcome.get()
     }
     // The number may be another's by now where there was no other place.
@@ -102,14 +109,26 @@ extension MountServer {
   /// before it is mounted.
   public var deviceNumber: String? { device.withLock { $0 } }
 
-  /// Canonical paths of other places where it is seen.
+  /// Canonical paths of the places where it is seen, or hidden.
+  private var placesLeft: [String] { device.withLock { $0 }.map { Mounts.places(of: $0) } ?? [] }
+
+  /// The same, but for the one where it is ended.
   private var placesBoundTo: [String] {
-    device.withLock { $0 }.map { Mounts.places(of: $0) }?.filter { !$0.isSamePath(as: place) } ?? []
+    let main = presentPlace
+    return placesLeft.filter { !$0.isSamePath(as: main) }
   }
 
-  /// Whether it is what is seen at its place: not where somebody has taken it out of the tree, or made another mount there.
+  /// The canonical path where it is seen: that of its mount point, which may have been moved with a folder above it. Where it is seen
+  /// nowhere, the one at which it was made.
+  public var presentPlace: String {
+    guard let device = device.withLock({ $0 }), device != Mounts.device(at: place) else { return place }
+    return Mounts.wholePlaces(of: device).first ?? place
+  }
+
+  /// Whether it is what is seen at its present place: not where somebody has taken it out of the tree, or made another mount there.
   public var isInTree: Bool {
-    guard let device = device.withLock({ $0 }), device == Mounts.device(at: place) else { return false }
+    guard let device = device.withLock({ $0 }), case let place = presentPlace, device == Mounts.device(at: place)
+    else { return false }
     // The system may give its device to another once the kernel has let go of it; one whose connection was torn stays.
     return !hasKernelLetGo.load(ordering: .acquiring) || Mounts.isDead(at: place)
   }
@@ -117,6 +136,7 @@ extension MountServer {
   /// Takes it out of the tree, also where it was bound to its own place, and nothing else that somebody may have mounted there.
   private func takeDown(isLazy: Bool) throws(MountError) {
     guard isInTree, let device = device.withLock({ $0 }) else { throw .notMounted }
+    let place = presentPlace
     // Counted before, for the number may be another's afterwards.
     for _ in 0..<max(1, Mounts.layers(of: device, at: place)) {
       try Mounts.unmount(place, isLazy: isLazy, device: device)
@@ -179,10 +199,8 @@ extension MountServer {
 
   /// The same as ``stopPassing()``, and has all stored, for the kernel has not let go of it.
   private func cutOff() {
-    if !view.hasEnded {
-      stopPassing()
-      dropAll()
-    }
+    stopPassing()
+    if !hasDroppedAll.load(ordering: .acquiring) { dropAll() }
     // Programs may keep them open, and a key each.
     openFiles.closeAll()
     removed.forgetAll()

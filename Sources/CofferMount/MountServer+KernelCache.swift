@@ -37,6 +37,8 @@ extension MountServer {
   /// The same, and what it has of attributes and of a folder's entries: it asks for a folder's attributes before it lets anybody
   /// pass it, so that of what is below no name is found either. What a program keeps the kernel from dropping is left after a while.
   public func dropAll() {
+    let isLast = view.hasEnded
+    defer { if isLast { hasDroppedAll.store(true, ordering: .releasing) } }
     let root = kernelNumber(view.root)
     // Where the kernel has let go of the mount, it does not know the root either.
     if session.tell(.attributes(root)) {

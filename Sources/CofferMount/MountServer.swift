@@ -37,6 +37,8 @@ public final class MountServer: Sendable {
   let cutOffUsers = Mutex(MountUsers())
   let elsewhere = Mutex(Elsewhere.nowhere)
   let detachedBelow = Mutex<[String]>([])
+  /// The kernel was told to forget everything when nothing passed any more.
+  let hasDroppedAll = Atomic(false)
   /// Nobody asks any more.
   let hasKernelLetGo = Atomic(false)
   /// Threads that wait until a kernel has been told.

@@ -19,12 +19,21 @@ public enum Mounts {
   /// The device that the system has made for the vault's mount at a canonical path, which no other has as long as that is there,
   /// wherever it is seen; nil where no vault is mounted last.
   public static func device(at place: String) -> String? {
-    entry(at: place).flatMap { $0.kind == "fuse.coffer" ? $0.device : nil }
+    entry(at: place).flatMap { $0.isVault ? $0.device : nil }
   }
 
   /// Where a vault's mount is seen, by its device: also where it is bound to.
   static func places(of device: String) -> [String] {
-    entries().filter { $0.device == device && $0.kind == "fuse.coffer" }.map(\.shownPlace)
+    entries().filter { $0.device == device && $0.isVault }.map(\.shownPlace)
+  }
+
+  /// The same, but for those that show a folder in it alone, or that something else hides.
+  static func wholePlaces(of device: String) -> [String] {
+    let entries = entries()
+    return entries.filter { entry in
+      entry.device == device && entry.isVault && entry.isWhole
+        && entries.last { $0.place == entry.place }?.device == device
+    }.map(\.shownPlace)
   }
 
   /// How often a vault's mount is to be taken from a place until it is not seen there any more: it may be bound to itself.
@@ -43,10 +52,25 @@ public enum Mounts {
   }
 
   /// Whether the server of a mount at a canonical path is gone: nothing there can be looked at.
-  public static func isDead(at place: String) -> Bool {
+  public static func isDead(at place: String) -> Bool { server(at: place) == .gone }
+
+  public enum Server: Sendable {
+    case answers, gone
+    /// Not within two seconds: it may have been stopped. Until it does, this process uses the mount.
+    case silent
+  }
+
+  /// How the server of a vault's mount at a canonical path does; nil where none is mounted there.
+  public static func server(at place: String) -> Server? {
+    guard isVault(at: place) else { return nil }
+    guard let isGone = BriefAnswer.within(2, { isUnconnected(place) }) else { return .silent }
+    return isGone ? .gone : .answers
+  }
+
+  private static func isUnconnected(_ place: String) -> Bool {
     // Not what the kernel may remember, such as the folder's attributes.
     var found = statvfs()
-    return statvfs(place, &found) != 0 && errno == ENOTCONN && isVault(at: place)
+    return statvfs(place, &found) != 0 && errno == ENOTCONN
   }
 
   /// The path of a file without links, `.` and `..`, which need not be UTF-8; nil where it cannot be reached.
@@ -65,9 +89,12 @@ public enum Mounts {
     let place: [UInt8]
     let kind: String
     let device: String
+    /// Not only a folder in it.
+    let isWhole: Bool
     /// The user who made it, as FUSE has it.
     let user: uid_t?
 
+    var isVault: Bool { kind == "fuse.coffer" }
     func isAt(_ path: String) -> Bool { place.elementsEqual(path.utf8) }
     var shownPlace: String { String(decoding: place, as: UTF8.self) }
   }
@@ -75,7 +102,7 @@ public enum Mounts {
   private static func entries() -> [Entry] {
     let bytes = (try? Data(contentsOf: URL(fileURLWithPath: "/proc/self/mountinfo"))) ?? Data()
     return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
-      // The third field is the device, the fifth the mount point; behind a dash are the type, the source, and the file
+      // The third field is the device, the fourth what is shown of it, the fifth the mount point; behind a dash are the type, the source, and the file
       // system's own options.
       let fields = line.split(separator: UInt8(ascii: " "))
       func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
@@ -84,7 +111,7 @@ public enum Mounts {
       }
       let user = text(dash + 3).split(separator: ",").first { $0.hasPrefix("user_id=") }
       return Entry(
-        place: unescaped(fields[4]), kind: text(dash + 1), device: text(2),
+        place: unescaped(fields[4]), kind: text(dash + 1), device: text(2), isWhole: fields[3] == Data("/".utf8),
         user: user.flatMap { uid_t($0.dropFirst("user_id=".count)) })
     }
   }
@@ -97,7 +124,7 @@ public enum Mounts {
   public static func unmount(_ place: String, isLazy: Bool, device: String? = nil) throws(MountError) {
     guard let present = entry(at: place) else { throw .notMounted }
     if let device, present.device != device { throw .notMounted }
-    guard present.kind == "fuse.coffer" else { throw .foreign }
+    guard present.isVault else { throw .foreign }
     if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
     if errno == EBUSY { throw busy(at: place) }
     // An ordinary user ends mounts through the helper.

@@ -40,7 +40,9 @@ struct AgentStatusCommand: ParsableCommand {
     if let fingerprint = status.escrowKeyFingerprint {
       Output.line("escrow     \(EscrowNotice.byPolicy): \(fingerprint)")
     }
-    for mount in status.mountDetails ?? [] { Output.line("mounted    \(mount.line)") }
+    for mount in status.mountDetails ?? [] where !((mount.hasEnded ?? false) && mount.detached) {
+      Output.line("mounted    \(mount.line)")
+    }
     if status.waitsForRoom ?? false {
       Output.line(
         "waiting    what programs wrote last is in memory alone: there was no room for it on the vault's disk")
@@ -61,6 +63,7 @@ extension AgentStatus.Mount {
     let notes =
       (folder == "/" ? [] : ["folder \(PathText.shown(Array(folder.utf8)))"]) + (readOnly ? ["read only"] : [])
       + (allowOther ? ["for other users too"] : [])
+      + (hasEnded ?? false ? ["ended, but not out of the tree: coffer unmount clears it away"] : [])
       + (detached ? ["taken out of the tree, but programs use it still"] : [])
     return ([PathText.shown(Array(place.utf8))] + notes).joined(separator: ", ")
   }

@@ -8,15 +8,17 @@ struct AgentStatus: Codable, Sendable {
   }
 
   struct Mount: Codable, Sendable {
-    let place: String
+    var place: String
     /// Of the vault, as it was called when it was mounted.
     let folder: String
     let readOnly: Bool
     let allowOther: Bool
     /// Somebody has taken it out of the tree, and programs use it still.
     var detached: Bool
-    /// The system's number of it, the same in every name space of mounts.
+    /// The system's number of it, the same in every name space of mounts; nil where it is not seen.
     var device: String?
+    /// It has ended, but the system has it still.
+    var hasEnded: Bool?
   }
 
   let running: Bool

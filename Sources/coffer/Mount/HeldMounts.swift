@@ -3,6 +3,7 @@
   internal import CofferFiles
   internal import CofferMount
   internal import CofferSystem
+  internal import Dispatch
   internal import Synchronization
 
   /// The mounts of the vault that the agent holds.
@@ -48,19 +49,22 @@
     }
 
     /// Canonical paths of the mount points.
-    var places: [String] { present.map(\.place) }
-    /// The same with what is shown there.
+    var places: [String] { present.map(\.presentPlace) }
+    /// The same with what is shown there, and those that have ended while the system has them still.
     var details: [AgentStatus.Mount] {
-      let details = state.withLock(\.details)
-      let present = present
-      return present.compactMap { server in
-        var found = details[ObjectIdentifier(server)]
-        found?.detached = !server.isInTree
+      let (details, servers) = state.withLock { ($0.details, $0.servers) }
+      return servers.compactMap { server in
+        guard var found = details[ObjectIdentifier(server)] else { return nil }
+        found.detached = !server.isInTree
+        found.place = server.presentPlace
+        // What the kernel has let go of may be another's number.
+        found.device = found.detached ? nil : server.deviceNumber
+        found.hasEnded = server.hasEnded
         return found
       }
     }
     /// Those that are still seen there: a mount that was taken out of the tree lives on while programs use files in it.
-    var placesInTree: [String] { present.filter(\.isInTree).map(\.place) }
+    var placesInTree: [String] { present.filter(\.isInTree).map(\.presentPlace) }
 
     /// The place of another mount that shows files of `server`'s, where programs can change them through either; nil where there is
     /// none. A file that has names in two folders is not looked for.
@@ -68,7 +72,7 @@
       present.first { other in
         other !== server && other.isInTree && !(other.view.isReadOnly && server.view.isReadOnly)
           && other.view.overlaps(server.view)
-      }?.place
+      }?.presentPlace
     }
 
     /// Rises while programs use the mounts.
@@ -87,7 +91,7 @@
         state.servers.append(server)
         state.details[ObjectIdentifier(server)] = AgentStatus.Mount(
           place: place, folder: String(decoding: path.bytes, as: UTF8.self), readOnly: view.isReadOnly,
-          allowOther: settings.allowsOthers, detached: false, device: server.deviceNumber)
+          allowOther: settings.allowsOthers, detached: false)
         return false
       }
       if isTooLate {
@@ -101,14 +105,18 @@
         throw error
       }
       // It may have ended before it was kept.
-      if server.hasEnded { forget(server) }
+      if server.isGone { forget(server) }
       return server
     }
 
-    /// The mount at a canonical path; nil where there is none of this vault, or another's is seen there.
+    /// The mount that is seen at a canonical path, or was made there where no vault's is seen; nil where there is none of this vault, or
+    /// another's is seen.
     func server(at place: String) -> MountServer? {
-      let servers = state.withLock(\.servers).filter { $0.place.utf8.elementsEqual(place.utf8) }
-      return servers.last(where: \.isInTree) ?? (Mounts.isVault(at: place) ? nil : servers.last)
+      let servers = state.withLock(\.servers)
+      guard let device = Mounts.device(at: place) else {
+        return servers.last { $0.place.utf8.elementsEqual(place.utf8) }
+      }
+      return servers.last { $0.deviceNumber == device && $0.isInTree }
     }
 
     private func forget(_ server: MountServer) {
@@ -162,26 +170,36 @@
       }
       // All of them before the first one is waited for: to end one takes as long as the kernel likes.
       for server in servers where !server.hasEnded { server.stopPassing() }
+      // That takes no longer for many. What cannot be stored is told below, or by the vault.
+      if !servers.isEmpty { try? container.commit() }
       for server in servers where !server.hasEnded { server.dropAll() }
-      for server in servers {
-        if !server.hasEnded {
-          do {
-            try server.end(isForced: true)
-          } catch {
-            switch error {
-            // It was told here, and is to be told to a person; of the mount it may be forgotten already.
-            case .pagesLost, .notStored(_, arePagesLost: true):
-              let loss = UntoldLoss()
-              loss.note()
-              state.withLock { $0.formerLosses.append(loss) }
-            // What else could not be stored the vault tells.
-            default: break
-            }
-          }
+      let ending = DispatchGroup()
+      for server in servers where !server.hasEnded {
+        ending.enter()
+        let work: @Sendable () -> Void = { [self] in
+          end(server)
+          ending.leave()
         }
-        forget(server)
+        do { try NewThread.start(work) } catch { work() }
       }
+      ending.wait()
       if forGood { for server in servers { server.abandon() } }
+    }
+
+    private func end(_ server: MountServer) {
+      do {
+        try server.end(isForced: true)
+      } catch {
+        switch error {
+        // It was told here, and is to be told to a person; of the mount it may be forgotten already.
+        case .pagesLost, .notStored(_, arePagesLost: true):
+          let loss = UntoldLoss()
+          loss.note()
+          state.withLock { $0.formerLosses.append(loss) }
+        // What else could not be stored the vault tells.
+        default: break
+        }
+      }
     }
   }
 #else

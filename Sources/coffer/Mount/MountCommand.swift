@@ -203,13 +203,19 @@
       Output.note(
         isStored
           ? "unmounted"
-          : "unmounted. The agent that served it is not found from here: it still has to store what programs wrote last"
+          : "unmounted. The agent that served it is not found from here, or does not answer: it still has to store what programs wrote last"
       )
     }
 
     /// `false` where somebody else has yet to store what programs wrote.
     private func end(_ path: String) throws(MountError) -> Bool {
       guard let server = Session.present.mounts?.server(at: path) else { return try unmountUnserved(path) }
+      let place = server.presentPlace
+      if server.isInTree, !place.utf8.elementsEqual(path.utf8) {
+        try Mounts.unmount(path, isLazy: force)
+        Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(place.utf8)))")
+        return true
+      }
       // Also where something was lost.
       defer { server.tellWhomItLeft() }
       try server.end(isForced: force) {
@@ -221,12 +227,16 @@
     /// For a mount of an agent that is gone, or of one that is not found: whoever uses files in it cannot be cut off here. `false` for the
     /// latter.
     private func unmountUnserved(_ path: String) throws(MountError) -> Bool {
-      let isDead = Mounts.isDead(at: path)
+      let server = Mounts.server(at: path)
+      let isDead = server == .gone
+      let process = ProcessInfo.processInfo.processIdentifier
+      // One that does not answer is used by who has asked it.
+      let isUnused = server == .silent && Mounts.users(at: path, servedBy: process).isEmpty
       do {
-        try Mounts.unmount(path, isLazy: isDead)
+        try Mounts.unmount(path, isLazy: isDead || isUnused)
       } catch {
         guard force, error.isBusy else { throw error }
-        let users = Mounts.users(at: path, servedBy: ProcessInfo.processInfo.processIdentifier)
+        let users = Mounts.users(at: path, servedBy: process)
         try Mounts.unmount(path, isLazy: true)
         // It may be used by what cannot be looked at; or only in the way of another mount, which is not.
         if error == .busyBelow, users.isEmpty { return isDead }

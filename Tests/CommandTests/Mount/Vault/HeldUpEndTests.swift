@@ -241,6 +241,59 @@ final class HeldUpEndTests: MountDesk {
     #expect(try !isMounted)
   }
 
+  @Test(arguments: [["unmount", "--force", "moved/below"], ["agent", "stop"]])
+  func `a mount that was moved with the folder above it ends where it is`(_ command: [String]) throws {
+    try shell("mkdir above above/below")
+    try desk.done("mount", "above/below")
+    try shell("mv above moved")
+    let file = try Handle(desk.path("moved/below/file"), O_CREAT | O_RDWR)
+    try file.writeAll(noise(1000))
+    #expect(try desk.served("agent", "status").output.contains("mounted    \(desk.path("moved/below"))\n"))
+    try desk.unserved(75, "programs use files in it", "unmount", "moved/below")
+    let ended = try desk.run("coffer", command)
+    #expect(ended.code == 0 && !ended.errors.contains("not found"), "\(ended.errors)")
+    #expect(throws: (any Error).self) { try file.read(20, at: 0) }
+    #expect(try shell("grep -c /moved/below /proc/self/mountinfo || :") == "0\n")
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes == noise(1000))
+  }
+
+  @Test(.enabled(if: isRoot, "only root may bind a folder to another place"))
+  func `where a mount is bound to it ends there alone`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir bound && mount --bind mnt bound && echo text > bound/file")
+    let ended = try desk.served("unmount", "bound").errors
+    #expect(ended.contains("stays mounted on \(desk.path("mnt"))\n"), "\(ended)")
+    #expect(try shell("cat mnt/file && ls bound") == "text\n")
+  }
+
+  @Test(.enabled(if: isRoot, "only root may hide a mount behind another one"))
+  func `a mount that is hidden is ended by force, which tells where it is left`() throws {
+    try desk.done("mount", "mnt")
+    let file = try Handle(desk.path("mnt/file"), O_CREAT | O_RDWR)
+    try file.writeAll(noise(1000))
+    try shell("mount -t tmpfs none mnt")
+    defer { _ = try? desk.run("/bin/sh", ["-c", "umount mnt"]) }
+    let ended = try desk.onTerminal("unmount", "--force", "mnt", typed: "")
+    #expect(ended.output.contains(": \(desk.path("mnt"));"), "\(ended.output)")
+    #expect(throws: (any Error).self) { try file.read(20, at: 0) }
+    try shell("umount mnt")
+    #expect(try desk.served("agent", "status").output.contains("ended, but not out of the tree"))
+    #expect(try desk.served("unmount", "--force", "mnt").errors.contains("unmounted\n"))
+    #expect(try !isMounted)
+  }
+
+  @Test func `an unmount does not wait for an agent that answers nobody`() throws {
+    try desk.done("mount", "mnt")
+    try shell("echo text > mnt/file && sync mnt/file")
+    let agent = try desk.agentProcess()
+    kill(agent, SIGSTOP)
+    defer { kill(agent, SIGCONT) }
+    let ended = try desk.shell("unset COFFER_VAULT; coffer unmount mnt")
+    #expect(ended.code == 0 && ended.errors.contains("does not answer"), "\(ended.errors)")
+    #expect(try !isMounted)
+  }
+
   @Test func `a forced unmount ends what somebody has taken out of the tree`() throws {
     try desk.done("mount", "mnt")
     let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
