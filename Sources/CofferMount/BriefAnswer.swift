@@ -8,7 +8,8 @@ enum BriefAnswer {
     var answer: Bool?
   }
 
-  /// What `question` answers; nil where it takes longer than so many seconds, and its thread waits on by itself.
+  /// What `question` answers; nil where it takes longer than so many seconds, and its thread waits on by itself; or where
+  /// there is none.
   static func within(_ seconds: Double, _ question: @escaping @Sendable () -> Bool) -> Bool? {
     let state = State()
     do {
@@ -20,7 +21,7 @@ enum BriefAnswer {
         }
       }
     } catch {
-      return question()
+      return nil
     }
     let end = SuspendingClock.now + .seconds(seconds)
     return state.condition.withLock {

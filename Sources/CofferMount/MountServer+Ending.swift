@@ -18,7 +18,7 @@ extension MountServer {
     // What the kernel gave back last.
     commitAll()
     // It has not let go where this could not listen to it any more.
-    if !hasKernelLetGo.load(ordering: .acquiring) { try? takeDown(isLazy: true) }
+    if !hasKernelLetGo.load(ordering: .acquiring) { try? takeDown(at: presentPlace, isLazy: true) }
     session.destroy()
     phase.set(.ended)
     didEnd(self)
@@ -27,7 +27,10 @@ extension MountServer {
   /// Nothing passes any more, and what programs wrote is stored, as far as it can be.
   public var hasEnded: Bool { phase.present.isOver }
 
-  /// The same, and the kernel has let go of it.
+  /// The kernel asks nothing any more, and may have given its device to another.
+  public var isLetGo: Bool { hasKernelLetGo.load(ordering: .acquiring) }
+
+  /// It has ended, and the kernel has let go of it.
   public var isGone: Bool { phase.present == .ended }
 
   /// Waits until the mount has ended, though the kernel may keep what is left of it for programs.
@@ -51,32 +54,33 @@ extension MountServer {
       stopPassing()
       if !hasDroppedAll.load(ordering: .acquiring) { dropAll() }
     }
-    let bound = placesBoundTo
+    // Where it is ended: afterwards it may be seen elsewhere alone.
+    let main = presentPlace
+    func placesElsewhere() -> [String] { placesLeft.filter { !$0.isSamePath(as: main) } }
+    let bound = placesElsewhere()
     do {
-      try takeDown(isLazy: false)
+      try takeDown(at: main, isLazy: false)
     } catch {
       guard isForced else { throw error }
       let outcome = Result { () throws(MountError) in
         guard error.isBusy else { throw error }
-        let users = if case .busy(let users) = error { users } else { MountUsers(at: presentPlace) }
-        cutOffUsers.withLock { $0 = users }
-        let below = Mounts.places(below: presentPlace)
-        try takeDown(isLazy: true)
+        let users = if case .busy(let users) = error { users } else { MountUsers(at: main) }
+        cutOffUsers.withLock { $0 = (main, users) }
+        let below = Mounts.places(below: main)
+        try takeDown(at: main, isLazy: true)
         detachedBelow.withLock { $0 = below }
       }
       // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
       if !hasEnded { cutOff() }
+      let left = placesLeft
+      if !left.isEmpty { elsewhere.withLock { $0 = .places(left) } }
       try requireStored()
       // Whoever stood in it has been cut off.
-      if case .failure(.notMounted) = outcome, !wasOver {
-        let left = placesLeft
-        if !left.isEmpty { elsewhere.withLock { $0 = .places(left) } }
-        return
-      }
+      if case .failure(.notMounted) = outcome, !wasOver { return }
       return try outcome.get()
     }
     // The number may be another's by now where there was no other place.
-    let kept = placesBoundTo.filter(bound.contains)
+    let kept = placesElsewhere().filter(bound.contains)
     let start = SuspendingClock.now
     var isTold = false
     func tell() {
@@ -112,16 +116,13 @@ extension MountServer {
   /// Canonical paths of the places where it is seen, or hidden.
   private var placesLeft: [String] { device.withLock { $0 }.map { Mounts.places(of: $0) } ?? [] }
 
-  /// The same, but for the one where it is ended.
-  private var placesBoundTo: [String] {
-    let main = presentPlace
-    return placesLeft.filter { !$0.isSamePath(as: main) }
-  }
-
   /// The canonical path where it is seen: that of its mount point, which may have been moved with a folder above it. Where it is seen
   /// nowhere, the one at which it was made.
   public var presentPlace: String {
-    guard let device = device.withLock({ $0 }), device != Mounts.device(at: place) else { return place }
+    // Its number may be another's once the kernel has let go of it.
+    guard !hasKernelLetGo.load(ordering: .acquiring), let device = device.withLock({ $0 }),
+      device != Mounts.device(at: place)
+    else { return place }
     return Mounts.wholePlaces(of: device).first ?? place
   }
 
@@ -134,9 +135,8 @@ extension MountServer {
   }
 
   /// Takes it out of the tree, also where it was bound to its own place, and nothing else that somebody may have mounted there.
-  private func takeDown(isLazy: Bool) throws(MountError) {
+  private func takeDown(at place: String, isLazy: Bool) throws(MountError) {
     guard isInTree, let device = device.withLock({ $0 }) else { throw .notMounted }
-    let place = presentPlace
     // Counted before, for the number may be another's afterwards.
     for _ in 0..<max(1, Mounts.layers(of: device, at: place)) {
       try Mounts.unmount(place, isLazy: isLazy, device: device)
@@ -144,7 +144,9 @@ extension MountServer {
   }
 
   /// The programs that an end has cut off, which was forced.
-  public var usersCutOff: MountUsers { cutOffUsers.withLock { $0 } }
+  public var usersCutOff: MountUsers { cutOffUsers.withLock { $0.users } }
+  /// The canonical path where they used it.
+  public var placeCutOff: String { cutOffUsers.withLock { $0.place } }
 
   /// Where other file systems were mounted below it when it was taken out of the tree with them, canonical paths; since this was
   /// asked last.

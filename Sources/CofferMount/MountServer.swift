@@ -34,7 +34,7 @@ public final class MountServer: Sendable {
   /// Whether something is lost that programs had stored to mappings.
   public let loss = UntoldLoss()
   /// Programs that used it when it was ended all the same.
-  let cutOffUsers = Mutex(MountUsers())
+  let cutOffUsers = Mutex((place: "", users: MountUsers()))
   let elsewhere = Mutex(Elsewhere.nowhere)
   let detachedBelow = Mutex<[String]>([])
   /// The kernel was told to forget everything when nothing passed any more.

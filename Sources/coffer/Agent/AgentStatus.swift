@@ -15,7 +15,7 @@ struct AgentStatus: Codable, Sendable {
     let allowOther: Bool
     /// Somebody has taken it out of the tree, and programs use it still.
     var detached: Bool
-    /// The system's number of it, the same in every name space of mounts; nil where it is not seen.
+    /// The system's number of it, the same in every name space of mounts; nil where it may be another's by now.
     var device: String?
     /// It has ended, but the system has it still.
     var hasEnded: Bool?

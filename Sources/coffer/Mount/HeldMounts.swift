@@ -50,15 +50,14 @@
 
     /// Canonical paths of the mount points.
     var places: [String] { present.map(\.presentPlace) }
-    /// The same with what is shown there, and those that have ended while the system has them still.
+    /// The same with what is shown there, and those that have ended and are seen still.
     var details: [AgentStatus.Mount] {
       let (details, servers) = state.withLock { ($0.details, $0.servers) }
       return servers.compactMap { server in
-        guard var found = details[ObjectIdentifier(server)] else { return nil }
+        guard var found = details[ObjectIdentifier(server)], !server.hasEnded || server.isInTree else { return nil }
         found.detached = !server.isInTree
         found.place = server.presentPlace
-        // What the kernel has let go of may be another's number.
-        found.device = found.detached ? nil : server.deviceNumber
+        found.device = server.isLetGo && found.detached ? nil : server.deviceNumber
         found.hasEnded = server.hasEnded
         return found
       }
@@ -102,6 +101,7 @@
       // Policy may have changed since the gate was asked, when nobody knew of this mount.
       do { try container.checkMount() } catch {
         try? server.end(isForced: true)
+        if server.isGone { forget(server) }
         throw error
       }
       // It may have ended before it was kept.
@@ -116,7 +116,7 @@
       guard let device = Mounts.device(at: place) else {
         return servers.last { $0.place.utf8.elementsEqual(place.utf8) }
       }
-      return servers.last { $0.deviceNumber == device && $0.isInTree }
+      return servers.last { $0.deviceNumber == device && (!$0.isLetGo || $0.isInTree) }
     }
 
     private func forget(_ server: MountServer) {
@@ -170,11 +170,11 @@
       }
       // All of them before the first one is waited for: to end one takes as long as the kernel likes.
       for server in servers where !server.hasEnded { server.stopPassing() }
+      for server in servers where !server.hasEnded { server.dropAll() }
       // That takes no longer for many. What cannot be stored is told below, or by the vault.
       if !servers.isEmpty { try? container.commit() }
-      for server in servers where !server.hasEnded { server.dropAll() }
       let ending = DispatchGroup()
-      for server in servers where !server.hasEnded {
+      for server in servers where !server.hasEnded || server.isInTree {
         ending.enter()
         let work: @Sendable () -> Void = { [self] in
           end(server)

@@ -211,7 +211,7 @@
     private func end(_ path: String) throws(MountError) -> Bool {
       guard let server = Session.present.mounts?.server(at: path) else { return try unmountUnserved(path) }
       let place = server.presentPlace
-      if server.isInTree, !place.utf8.elementsEqual(path.utf8) {
+      if !place.utf8.elementsEqual(path.utf8), Mounts.device(at: path) == server.deviceNumber {
         try Mounts.unmount(path, isLazy: force)
         Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(place.utf8)))")
         return true
@@ -229,14 +229,13 @@
     private func unmountUnserved(_ path: String) throws(MountError) -> Bool {
       let server = Mounts.server(at: path)
       let isDead = server == .gone
-      let process = ProcessInfo.processInfo.processIdentifier
-      // One that does not answer is used by who has asked it.
-      let isUnused = server == .silent && Mounts.users(at: path, servedBy: process).isEmpty
+      // It is used by who has asked it, which the system could not tell from others.
+      if server == .silent, !force { throw .silent }
       do {
-        try Mounts.unmount(path, isLazy: isDead || isUnused)
+        try Mounts.unmount(path, isLazy: isDead)
       } catch {
         guard force, error.isBusy else { throw error }
-        let users = Mounts.users(at: path, servedBy: process)
+        let users = Mounts.users(at: path, servedBy: ProcessInfo.processInfo.processIdentifier)
         try Mounts.unmount(path, isLazy: true)
         // It may be used by what cannot be looked at; or only in the way of another mount, which is not.
         if error == .busyBelow, users.isEmpty { return isDead }
@@ -252,7 +251,7 @@
   extension MountServer {
     /// Tells a person of the programs that used it when it was ended, also where something was lost.
     fileprivate func tellWhomItLeft() {
-      UsedMounts(at: place, usersCutOff).tell()
+      UsedMounts(at: placeCutOff, usersCutOff).tell()
       let below = takeDetachedBelow()
       if !below.isEmpty {
         Output.note(

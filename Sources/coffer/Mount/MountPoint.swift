@@ -98,7 +98,7 @@
         switch error {
         case .noDevice, .deviceRefused, .noHelper: 69
         case .failed, .othersRefused, .pagesLost: 73
-        case .noThread, .busy, .busyBelow, .notStored: 75
+        case .noThread, .busy, .busyBelow, .silent, .notStored: 75
         case .notMounted: 66
         case .foreign: 64
         case .notYours: 77
