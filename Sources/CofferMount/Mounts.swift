@@ -22,6 +22,9 @@ public enum Mounts {
     entry(at: place).flatMap { $0.isVault ? $0.device : nil }
   }
 
+  /// Whether something is mounted at a canonical path.
+  public static func isAnything(at place: String) -> Bool { entry(at: place) != nil }
+
   /// Where a vault's mount is seen, by its device: also where it is bound to.
   static func places(of device: String) -> [String] {
     entries().filter { $0.device == device && $0.isVault }.map(\.shownPlace)

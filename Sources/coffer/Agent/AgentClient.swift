@@ -19,17 +19,18 @@ struct AgentClient {
     return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
   }
 
-  /// The agent that serves a mount, whichever vault that shows; nil where none of this user's is found that does.
+  /// The agent that serves a mount, whichever vault that shows, and the canonical path where it has it; nil where none of this user's is
+  /// found that does.
   ///
   /// - Parameter device: the system's number of it. At one path there may be another one in each name space of mounts.
-  static func serving(_ device: String) -> AgentClient? {
+  static func serving(_ device: String) -> (agent: AgentClient, place: String)? {
     for place in AgentPlace.all {
       guard let asked = try? place.connect(), let status = AgentClient(socket: asked, folder: .any).briefStatus(),
         let identity = status.folderIdentity,
-        status.mountDetails?.contains(where: { $0.device == device }) ?? false,
+        let mount = status.mountDetails?.first(where: { $0.device == device }),
         let socket = try? place.connect()
       else { continue }
-      return AgentClient(socket: socket, folder: identity)
+      return (AgentClient(socket: socket, folder: identity), mount.place)
     }
     return nil
   }
@@ -70,7 +71,8 @@ struct AgentClient {
     if let settings = command.agentSettings, settings.areStated, let status = try connect(command.options)?.status() {
       settings.noteDifference(from: status)
     }
-    let (description, descriptors) = try description(of: Array(CommandLine.arguments.dropFirst()))
+    let (description, descriptors) = try description(
+      of: command.arguments(Array(CommandLine.arguments.dropFirst())))
     guard client.send(AgentRequest(.run(description), of: client.folder), descriptors) else { return nil }
     var isAccepted = false
     try client.waitForAnswer()

@@ -40,7 +40,10 @@ struct AgentStatusCommand: ParsableCommand {
     if let fingerprint = status.escrowKeyFingerprint {
       Output.line("escrow     \(EscrowNotice.byPolicy): \(fingerprint)")
     }
-    for mount in status.mountDetails ?? [] { Output.line("mounted    \(mount.line)") }
+    // Nobody can do anything about those that are seen nowhere.
+    for mount in status.mountDetails ?? [] where !(mount.hasEnded ?? false) || !mount.detached {
+      Output.line("mounted    \(mount.line)")
+    }
     if status.waitsForRoom ?? false {
       Output.line(
         "waiting    what programs wrote last is in memory alone: there was no room for it on the vault's disk")

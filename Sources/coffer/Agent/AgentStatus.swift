@@ -17,7 +17,7 @@ struct AgentStatus: Codable, Sendable {
     var detached: Bool
     /// The system's number of it, the same in every name space of mounts; nil where it may be another's by now.
     var device: String?
-    /// It has ended, but the system has it still.
+    /// It has ended, and the system has it still.
     var hasEnded: Bool?
   }
 

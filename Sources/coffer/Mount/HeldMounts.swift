@@ -50,11 +50,11 @@
 
     /// Canonical paths of the mount points.
     var places: [String] { present.map(\.presentPlace) }
-    /// The same with what is shown there, and those that have ended and are seen still.
+    /// The same with what is shown there, and those that have ended while the system has them still.
     var details: [AgentStatus.Mount] {
       let (details, servers) = state.withLock { ($0.details, $0.servers) }
       return servers.compactMap { server in
-        guard var found = details[ObjectIdentifier(server)], !server.hasEnded || server.isInTree else { return nil }
+        guard var found = details[ObjectIdentifier(server)] else { return nil }
         found.detached = !server.isInTree
         found.place = server.presentPlace
         found.device = server.isLetGo && found.detached ? nil : server.deviceNumber
@@ -109,14 +109,14 @@
       return server
     }
 
-    /// The mount that is seen at a canonical path, or was made there where no vault's is seen; nil where there is none of this vault, or
-    /// another's is seen.
-    func server(at place: String) -> MountServer? {
-      let servers = state.withLock(\.servers)
-      guard let device = Mounts.device(at: place) else {
-        return servers.last { $0.place.utf8.elementsEqual(place.utf8) }
-      }
-      return servers.last { $0.deviceNumber == device && (!$0.isLetGo || $0.isInTree) }
+    /// The mount that has a number of the system's; nil where it is none of this vault.
+    func server(numbered device: String) -> MountServer? {
+      state.withLock(\.servers).last { $0.deviceNumber == device && (!$0.isLetGo || $0.isInTree) }
+    }
+
+    /// A mount that was made at a canonical path, and that somebody has taken out of the tree, or hidden.
+    func server(takenFrom place: String) -> MountServer? {
+      state.withLock(\.servers).last { $0.place.utf8.elementsEqual(place.utf8) && !$0.isInTree }
     }
 
     private func forget(_ server: MountServer) {

@@ -175,15 +175,24 @@
     @Flag(help: "Also where programs use files in it; they can then use them no more.")
     var force = false
 
-    /// Whoever shows the vault there has to store what programs wrote. Else the vault's that is named: somebody may have taken its mount
-    /// out of the tree, and programs use it still.
+    /// What is mounted at the folder, as this process sees it: for an agent, which may see another one there in its own name space.
+    @Option(help: .hidden)
+    var device: String?
+
+    /// Whoever serves what is mounted there has to store what programs wrote. Where no vault's mount is seen, the vault's that is named:
+    /// somebody may have taken its mount out of the tree, and programs use it still.
     func agent() throws -> AgentClient? {
-      if let path = try? MountPoint(directory).path, let device = Mounts.device(at: path),
-        let serving = AgentClient.serving(device)
-      {
-        return serving
+      guard let path = try? MountPoint(directory).path, let device = Mounts.device(at: path) else {
+        return (try? AgentClient.isVaultSeen(options)) == true ? try AgentClient.connect(options) : nil
       }
-      return (try? AgentClient.isVaultSeen(options)) == true ? try AgentClient.connect(options) : nil
+      // Where it is only bound, this process ends that.
+      guard let (agent, place) = AgentClient.serving(device), place.utf8.elementsEqual(path.utf8) else { return nil }
+      return agent
+    }
+
+    func arguments(_ given: [String]) -> [String] {
+      guard let path = try? MountPoint(directory).path, let device = Mounts.device(at: path) else { return given }
+      return given.prefix(1) + ["--device", device] + given.dropFirst()
     }
 
     private struct Answer: Encodable {
@@ -209,12 +218,9 @@
 
     /// `false` where somebody else has yet to store what programs wrote.
     private func end(_ path: String) throws(MountError) -> Bool {
-      guard let server = Session.present.mounts?.server(at: path) else { return try unmountUnserved(path) }
-      let place = server.presentPlace
-      if !place.utf8.elementsEqual(path.utf8), Mounts.device(at: path) == server.deviceNumber {
-        try Mounts.unmount(path, isLazy: force)
-        Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(place.utf8)))")
-        return true
+      guard let mounts = Session.present.mounts else { return try unmountHere(path) }
+      guard let server = device.map(mounts.server(numbered:)) ?? mounts.server(takenFrom: path) else {
+        throw device == nil ? Self.nothing(at: path) : .notMounted
       }
       // Also where something was lost.
       defer { server.tellWhomItLeft() }
@@ -224,19 +230,28 @@
       return true
     }
 
-    /// For a mount of an agent that is gone, or of one that is not found: whoever uses files in it cannot be cut off here. `false` for the
-    /// latter.
-    private func unmountUnserved(_ path: String) throws(MountError) -> Bool {
+    /// What is wrong where no vault is mounted.
+    private static func nothing(at path: String) -> MountError { Mounts.isAnything(at: path) ? .foreign : .notMounted }
+
+    /// For a place that a mount is only bound to, and for a mount of an agent that is gone, or that is not found: whoever uses files in it
+    /// cannot be cut off here. `false` for the last.
+    private func unmountHere(_ path: String) throws(MountError) -> Bool {
+      guard let device = Mounts.device(at: path) else { throw Self.nothing(at: path) }
+      if let (_, place) = AgentClient.serving(device) {
+        try Mounts.unmount(path, isLazy: force, device: device)
+        Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(place.utf8)))")
+        return true
+      }
       let server = Mounts.server(at: path)
       let isDead = server == .gone
       // It is used by who has asked it, which the system could not tell from others.
       if server == .silent, !force { throw .silent }
       do {
-        try Mounts.unmount(path, isLazy: isDead)
+        try Mounts.unmount(path, isLazy: isDead, device: device)
       } catch {
         guard force, error.isBusy else { throw error }
         let users = Mounts.users(at: path, servedBy: ProcessInfo.processInfo.processIdentifier)
-        try Mounts.unmount(path, isLazy: true)
+        try Mounts.unmount(path, isLazy: true, device: device)
         // It may be used by what cannot be looked at; or only in the way of another mount, which is not.
         if error == .busyBelow, users.isEmpty { return isDead }
         let text = users.isEmpty ? "" : " (\(users.text(naming: Session.present.errors.isTerminal)))"
