@@ -278,7 +278,7 @@ final class HeldUpEndTests: MountDesk {
     let ended = try desk.run("coffer", command)
     #expect(ended.code == 0 && !ended.errors.contains("not found"), "\(ended.errors)")
     #expect(throws: (any Error).self) { try file.read(20, at: 0) }
-    #expect(try shell("grep -c /moved/below /proc/self/mountinfo || :") == "0\n")
+    #expect(try shell("grep -c \(desk.path("moved/below")) /proc/self/mountinfo || :") == "0\n")
     try desk.unlock()
     #expect(try desk.served("cat", "/file").bytes == noise(1000))
   }
