@@ -64,10 +64,6 @@ extension IdleSpinner {
     _ driver: IdleDriver, mayAskKernel: Bool, processorCount: Int, ownProcessorCount: Int
   ) -> Bool {
     guard processorCount == 2, ownProcessorCount == 2 else { return false }
-    return switch driver {
-    case .haltsAtOnce: !mayAskKernel
-    case .missing: true
-    case .other: false
-    }
+    return driver == .haltsAtOnce && !mayAskKernel
   }
 }

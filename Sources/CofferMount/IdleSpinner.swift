@@ -4,7 +4,7 @@ internal import Glibc
 internal import Synchronization
 
 /// Keeps the processor that a waiting program has left from halting, where the kernel cannot be asked to (``AwakeProcessors``): for a
-/// user who is not root, and in a guest without a driver for that.
+/// user who is not root.
 ///
 /// To bring such a processor back takes longer than most answers do. So when a request is taken, and beside the work on it, a thread
 /// is woken that only turns: on the processor that is idle, which is the program's. It steps back behind all other threads of the process

@@ -60,8 +60,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
       "programs use files in it\(users.isEmpty ? "" : " (\(users.text(naming: namingPrograms)))"); close them, or use --force"
     case .busyBelow: "something else is mounted on a folder in it; end that first, or use --force"
     case .silent:
-      "the agent that serves it does not answer: it may have been stopped, and goes on by: kill -CONT and its number. To take the mount "
-        + "out of the tree all the same, use --force"
+      "the agent that serves it does not answer: it has much to do, and it is enough to try again, or it was stopped, and goes on by: kill "
+        + "-CONT and its number. To take the mount out of the tree all the same, use --force"
     case .notYours: "another user has mounted it: they can end it, or root"
     case .notMounted: "no vault is mounted there"
     case .foreign: "what is mounted there is no vault"

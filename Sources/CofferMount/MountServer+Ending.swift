@@ -56,6 +56,7 @@ extension MountServer {
     }
     // Where it is ended: afterwards it may be seen elsewhere alone.
     let main = presentPlace
+    let before = placesLeft
     func placesElsewhere() -> [String] { placesLeft.filter { !$0.isSamePath(as: main) } }
     let bound = placesElsewhere()
     do {
@@ -72,7 +73,8 @@ extension MountServer {
       }
       // Also where somebody has taken it out of the tree before, or has hidden it: programs may still stand in it.
       if !hasEnded { cutOff() }
-      let left = placesLeft
+      // The number may be another's by now.
+      let left = placesLeft.filter(before.contains)
       if !left.isEmpty { elsewhere.withLock { $0 = .places(left) } }
       try requireStored()
       // Whoever stood in it has been cut off.
@@ -137,10 +139,7 @@ extension MountServer {
   /// Takes it out of the tree, also where it was bound to its own place, and nothing else that somebody may have mounted there.
   private func takeDown(at place: String, isLazy: Bool) throws(MountError) {
     guard isInTree, let device = device.withLock({ $0 }) else { throw .notMounted }
-    // Counted before, for the number may be another's afterwards.
-    for _ in 0..<max(1, Mounts.layers(of: device, at: place)) {
-      try Mounts.unmount(place, isLazy: isLazy, device: device)
-    }
+    try Mounts.unmountAll(of: device, from: place, isLazy: isLazy)
   }
 
   /// The programs that an end has cut off, which was forced.
@@ -160,7 +159,8 @@ extension MountServer {
   /// Where it was still seen when it was ended at its place.
   public enum Elsewhere: Sendable, Equatable {
     case nowhere
-    /// Canonical paths that it is bound to; none where it is in another name space of mounts.
+    /// Canonical paths that it is bound to; none where it is in another name space of mounts, or programs use a place that was taken out
+    /// of the tree.
     case places([String])
   }
 

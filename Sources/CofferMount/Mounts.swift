@@ -22,8 +22,8 @@ public enum Mounts {
     entry(at: place).flatMap { $0.isVault ? $0.device : nil }
   }
 
-  /// Whether something is mounted at a canonical path.
-  public static func isAnything(at place: String) -> Bool { entry(at: place) != nil }
+  /// Whether something that is no vault is mounted at a canonical path.
+  public static func isForeign(at place: String) -> Bool { entry(at: place).map { !$0.isVault } ?? false }
 
   /// Where a vault's mount is seen, by its device: also where it is bound to.
   static func places(of device: String) -> [String] {
@@ -39,8 +39,15 @@ public enum Mounts {
     }.map(\.shownPlace)
   }
 
-  /// How often a vault's mount is to be taken from a place until it is not seen there any more: it may be bound to itself.
-  static func layers(of device: String, at place: String) -> Int {
+  /// Takes a vault's mount from a place until it is not seen there any more: it may be bound to itself.
+  ///
+  /// - Parameter device: of the mount. What else lies there stays.
+  public static func unmountAll(of device: String, from place: String, isLazy: Bool) throws(MountError) {
+    // Counted before, for the number may be another's afterwards.
+    for _ in 0..<max(1, layers(of: device, at: place)) { try unmount(place, isLazy: isLazy, device: device) }
+  }
+
+  private static func layers(of device: String, at place: String) -> Int {
     entries().reversed().filter { $0.isAt(place) }.prefix { $0.device == device }.count
   }
 
@@ -74,6 +81,12 @@ public enum Mounts {
     // Not what the kernel may remember, such as the folder's attributes.
     var found = statvfs()
     return statvfs(place, &found) != 0 && errno == ENOTCONN
+  }
+
+  /// Whether the system says within two seconds what a path leads to, if anything: not where that is a mount, or in one, whose server
+  /// answers nobody.
+  public static func isTold(_ path: String) -> Bool {
+    BriefAnswer.within(2) { canonicalPath(path) != nil } != nil
   }
 
   /// The path of a file without links, `.` and `..`, which need not be UTF-8; nil where it cannot be reached.
@@ -123,10 +136,9 @@ public enum Mounts {
   ///
   /// - Parameters:
   ///   - isLazy: takes it out of the tree now, whoever uses it.
-  ///   - device: of the mount that is to end: one that somebody else has made in its place stays. Nil for whichever there is.
-  public static func unmount(_ place: String, isLazy: Bool, device: String? = nil) throws(MountError) {
-    guard let present = entry(at: place) else { throw .notMounted }
-    if let device, present.device != device { throw .notMounted }
+  ///   - device: of the mount that is to end: one that somebody else has made in its place stays.
+  private static func unmount(_ place: String, isLazy: Bool, device: String) throws(MountError) {
+    guard let present = entry(at: place), present.device == device else { throw .notMounted }
     guard present.isVault else { throw .foreign }
     if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
     if errno == EBUSY { throw busy(at: place) }
@@ -148,7 +160,7 @@ public enum Mounts {
   }
 
   /// Where something is mounted below a mount at a canonical path.
-  static func places(below place: String) -> [String] {
+  public static func places(below place: String) -> [String] {
     entries().filter { $0.place.starts(with: (place + "/").utf8) }.map(\.shownPlace)
   }
 
@@ -172,5 +184,5 @@ public enum Mounts {
 
 extension String {
   /// Whether two paths are the same bytes: texts that Swift takes for equal may name different files.
-  func isSamePath(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
+  public func isSamePath(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 }

@@ -217,23 +217,17 @@ import Testing
   }
 
   @Test func `it is of use where processors halt at once, and the kernel cannot be asked`() {
-    let guest = "flags : fpu hypervisor sse\n"
-    let halting = IdleDriver(driver: "haltpoll\n", pollTime: "0\n", processors: guest)
+    let halting = IdleDriver(driver: "haltpoll\n", pollTime: "0\n")
     #expect(halting == .haltsAtOnce)
-    #expect(IdleDriver(driver: "haltpoll\n", pollTime: "200000\n", processors: guest) == .other)
-    let bare = IdleDriver(driver: "none\n", pollTime: nil, processors: guest)
-    #expect(bare == .missing)
-    for (driver, processors) in [("none\n", "flags : fpu\n"), ("intel_idle\n", guest), (nil, guest)] {
-      #expect(IdleDriver(driver: driver, pollTime: nil, processors: processors) == .other)
-    }
+    #expect(IdleDriver(driver: "haltpoll\n", pollTime: "200000\n") == .other)
+    for driver in ["none\n", "intel_idle\n", nil] { #expect(IdleDriver(driver: driver, pollTime: nil) == .other) }
     func isOfUse(_ driver: IdleDriver, mayAskKernel: Bool, _ count: Int, own: Int? = nil) -> Bool {
       IdleSpinner.isOfUse(driver, mayAskKernel: mayAskKernel, processorCount: count, ownProcessorCount: own ?? count)
     }
     #expect(isOfUse(halting, mayAskKernel: false, 2))
     #expect(!isOfUse(halting, mayAskKernel: true, 2))
-    #expect(isOfUse(bare, mayAskKernel: true, 2))
-    for count in [1, 3, 64] { #expect(!isOfUse(bare, mayAskKernel: false, count)) }
-    #expect(!isOfUse(bare, mayAskKernel: false, 2, own: 1))
+    for count in [1, 3, 64] { #expect(!isOfUse(halting, mayAskKernel: false, count)) }
+    #expect(!isOfUse(halting, mayAskKernel: false, 2, own: 1))
     for mayAsk in [false, true] { #expect(!isOfUse(.other, mayAskKernel: mayAsk, 2)) }
   }
 }

@@ -6,6 +6,12 @@ internal import Foundation
 struct AgentClient {
   private let socket: LocalSocket
   private let folder: FolderIdentity
+  /// What the command line says besides to this agent, behind the command's name: what only this process can tell.
+  var arguments: [String] = []
+  /// Called when the agent has ended the command.
+  var didEnd: () -> Void = {}
+
+  private init(socket: LocalSocket, folder: FolderIdentity) { (self.socket, self.folder) = (socket, folder) }
 
   /// Nil where no agent listens for a vault of this id, or there is no vault at all: the command then does what it does
   /// without one.
@@ -19,18 +25,18 @@ struct AgentClient {
     return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
   }
 
-  /// The agent that serves a mount, whichever vault that shows, and the canonical path where it has it; nil where none of this user's is
-  /// found that does.
+  /// The agent that serves a mount, whichever vault that shows, and what it says of it; nil where none of this user's is found that
+  /// does, or it does not answer soon.
   ///
   /// - Parameter device: the system's number of it. At one path there may be another one in each name space of mounts.
-  static func serving(_ device: String) -> (agent: AgentClient, place: String)? {
+  static func serving(_ device: String) -> (agent: AgentClient, mount: AgentStatus.Mount)? {
     for place in AgentPlace.all {
       guard let asked = try? place.connect(), let status = AgentClient(socket: asked, folder: .any).briefStatus(),
         let identity = status.folderIdentity,
         let mount = status.mountDetails?.first(where: { $0.device == device }),
         let socket = try? place.connect()
       else { continue }
-      return (AgentClient(socket: socket, folder: identity), mount.place)
+      return (AgentClient(socket: socket, folder: identity), mount)
     }
     return nil
   }
@@ -71,8 +77,8 @@ struct AgentClient {
     if let settings = command.agentSettings, settings.areStated, let status = try connect(command.options)?.status() {
       settings.noteDifference(from: status)
     }
-    let (description, descriptors) = try description(
-      of: command.arguments(Array(CommandLine.arguments.dropFirst())))
+    let given = CommandLine.arguments.dropFirst()
+    let (description, descriptors) = try description(of: given.prefix(1) + client.arguments + given.dropFirst())
     guard client.send(AgentRequest(.run(description), of: client.folder), descriptors) else { return nil }
     var isAccepted = false
     try client.waitForAnswer()
@@ -83,7 +89,9 @@ struct AgentClient {
         SignalRelay.start(SignalRelay.interrupts, to: client.socket.descriptor)
       case .ping: try? client.socket.send([0])
       case .end(let signal): return .signal(Int32(signal))
-      case .exit(let code, let brokenPipe): return brokenPipe ? .signal(SignalRelay.brokenPipe) : .exit(code)
+      case .exit(let code, let brokenPipe):
+        client.didEnd()
+        return brokenPipe ? .signal(SignalRelay.brokenPipe) : .exit(code)
       case .outcome(let code, let text): throw Failure(code: code, text: text)
       case .notServed: return nil
       }

@@ -17,6 +17,8 @@ struct AgentStatus: Codable, Sendable {
     var detached: Bool
     /// The system's number of it, the same in every name space of mounts; nil where it may be another's by now.
     var device: String?
+    /// No other mount of this agent has it, nor will: the system gives its numbers to others, and so do people their places.
+    var id: String?
     /// It has ended, and the system has it still.
     var hasEnded: Bool?
   }

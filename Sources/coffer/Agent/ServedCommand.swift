@@ -6,8 +6,6 @@ protocol ServedCommand: ParsableCommand {
   var options: GlobalOptions { get }
   /// The agent that is to run it, where there is one: the agent of its vault, but for commands that can do without one.
   func agent() throws -> AgentClient?
-  /// The command line as the agent is to read it: with what only this process can tell.
-  func arguments(_ given: [String]) -> [String]
   /// What it would start an agent with; nil for one that starts none.
   var agentSettings: AgentSettings? { get }
   /// What to do where the agent was killed while it ran the command; nil for what is the same for all.
@@ -16,7 +14,6 @@ protocol ServedCommand: ParsableCommand {
 
 extension ServedCommand {
   func agent() throws -> AgentClient? { try AgentClient.connect(options) }
-  func arguments(_ given: [String]) -> [String] { given }
   var agentSettings: AgentSettings? { nil }
   var adviceWithoutAgent: String? { nil }
 }

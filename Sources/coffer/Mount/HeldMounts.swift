@@ -90,7 +90,7 @@
         state.servers.append(server)
         state.details[ObjectIdentifier(server)] = AgentStatus.Mount(
           place: place, folder: String(decoding: path.bytes, as: UTF8.self), readOnly: view.isReadOnly,
-          allowOther: settings.allowsOthers, detached: false)
+          allowOther: settings.allowsOthers, detached: false, id: Self.newID)
         return false
       }
       if isTooLate {
@@ -109,14 +109,17 @@
       return server
     }
 
-    /// The mount that has a number of the system's; nil where it is none of this vault.
-    func server(numbered device: String) -> MountServer? {
-      state.withLock(\.servers).last { $0.deviceNumber == device && (!$0.isLetGo || $0.isInTree) }
+    /// As of ``AgentStatus/Mount/id``; nil where it is gone.
+    func server(identified id: String) -> MountServer? {
+      state.withLock { state in state.servers.first { state.details[ObjectIdentifier($0)]?.id == id } }
     }
 
-    /// A mount that was made at a canonical path, and that somebody has taken out of the tree, or hidden.
-    func server(takenFrom place: String) -> MountServer? {
-      state.withLock(\.servers).last { $0.place.utf8.elementsEqual(place.utf8) && !$0.isInTree }
+    private static var newID: String { String(UInt64.random(in: .min ... .max), radix: 16) }
+
+    /// The mount that is seen at a canonical path here, or was made there and is seen nowhere; of several the last that has not ended.
+    func server(at place: String) -> MountServer? {
+      let servers = state.withLock(\.servers).filter { $0.presentPlace.isSamePath(as: place) }
+      return servers.last { !$0.hasEnded } ?? servers.last
     }
 
     private func forget(_ server: MountServer) {

@@ -175,24 +175,34 @@
     @Flag(help: "Also where programs use files in it; they can then use them no more.")
     var force = false
 
-    /// What is mounted at the folder, as this process sees it: for an agent, which may see another one there in its own name space.
+    /// For the agent that serves what this process sees at the folder, which may see something else there in its own name space of mounts:
+    /// its id of that, and the folder's canonical path.
     @Option(help: .hidden)
-    var device: String?
+    var mount: String?
+    @Option(help: .hidden)
+    var place: String?
 
     /// Whoever serves what is mounted there has to store what programs wrote. Where no vault's mount is seen, the vault's that is named:
     /// somebody may have taken its mount out of the tree, and programs use it still.
     func agent() throws -> AgentClient? {
-      guard let path = try? MountPoint(directory).path, let device = Mounts.device(at: path) else {
+      let path = try MountPoint(directory, isEnding: true).path
+      guard let device = Mounts.device(at: path) else {
         return (try? AgentClient.isVaultSeen(options)) == true ? try AgentClient.connect(options) : nil
       }
-      // Where it is only bound, this process ends that.
-      guard let (agent, place) = AgentClient.serving(device), place.utf8.elementsEqual(path.utf8) else { return nil }
+      guard let (found, mount) = AgentClient.serving(device), mount.ends(with: path, isForced: force) else {
+        return nil
+      }
+      guard let id = mount.id else { return found }
+      var agent = found
+      agent.arguments = ["--mount", id, "--place", path]
+      // What the agent does not see, it could not take away.
+      agent.didEnd = {
+        guard Mounts.device(at: path) == device, let (_, left) = AgentClient.serving(device), left.id == id,
+          left.hasEnded ?? false
+        else { return }
+        try? Mounts.unmountAll(of: device, from: path, isLazy: true)
+      }
       return agent
-    }
-
-    func arguments(_ given: [String]) -> [String] {
-      guard let path = try? MountPoint(directory).path, let device = Mounts.device(at: path) else { return given }
-      return given.prefix(1) + ["--device", device] + given.dropFirst()
     }
 
     private struct Answer: Encodable {
@@ -200,66 +210,106 @@
       let stored: Bool
     }
 
+    /// What becomes of what programs wrote last.
+    private enum Storing {
+      case isDone
+      /// The mount goes on at another place.
+      case goesOn
+      /// By its agent, which was not asked, for it sees no mount that it could end.
+      case isLeft
+      /// By an agent that could not be asked.
+      case isUnknown
+
+      var text: String {
+        switch self {
+        case .isDone, .goesOn: "unmounted"
+        case .isLeft:
+          "unmounted. What programs wrote last is stored by its agent, soon or when the last of them has ended"
+        case .isUnknown:
+          "unmounted. The agent that served it is not found from here, or does not answer: it still has to store what programs wrote last"
+        }
+      }
+    }
+
     func run() throws {
-      let path = try MountPoint(directory).path
-      let isStored: Bool
+      let path = try place ?? MountPoint(directory, isEnding: true).path
+      let storing: Storing
       do {
-        isStored = try MountUsers.$asker.withValue(Session.present.process) { try end(path) }
+        storing = try MountUsers.$asker.withValue(Session.present.process) { try end(path) }
       } catch let error as MountError {
         throw Failure(error, at: path)
       }
-      if options.json { return try Output.json(Answer(unmounted: path, stored: isStored)) }
-      Output.note(
-        isStored
-          ? "unmounted"
-          : "unmounted. The agent that served it is not found from here, or does not answer: it still has to store what programs wrote last"
-      )
+      if options.json { return try Output.json(Answer(unmounted: path, stored: storing == .isDone)) }
+      Output.note(storing.text)
     }
 
-    /// `false` where somebody else has yet to store what programs wrote.
-    private func end(_ path: String) throws(MountError) -> Bool {
+    private func end(_ path: String) throws(MountError) -> Storing {
       guard let mounts = Session.present.mounts else { return try unmountHere(path) }
-      guard let server = device.map(mounts.server(numbered:)) ?? mounts.server(takenFrom: path) else {
-        throw device == nil ? Self.nothing(at: path) : .notMounted
+      guard let server = mount.map(mounts.server(identified:)) ?? mounts.server(at: path) else {
+        throw mount == nil && Mounts.isForeign(at: path) ? .foreign : .notMounted
       }
       // Also where something was lost.
       defer { server.tellWhomItLeft() }
       try server.end(isForced: force) {
         Output.note("waiting until what programs wrote is stored, and the system lets go of the mount")
       }
-      return true
+      return .isDone
     }
 
-    /// What is wrong where no vault is mounted.
-    private static func nothing(at path: String) -> MountError { Mounts.isAnything(at: path) ? .foreign : .notMounted }
-
-    /// For a place that a mount is only bound to, and for a mount of an agent that is gone, or that is not found: whoever uses files in it
-    /// cannot be cut off here. `false` for the last.
-    private func unmountHere(_ path: String) throws(MountError) -> Bool {
-      guard let device = Mounts.device(at: path) else { throw Self.nothing(at: path) }
-      if let (_, place) = AgentClient.serving(device) {
-        try Mounts.unmount(path, isLazy: force, device: device)
-        Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(place.utf8)))")
-        return true
+    /// For a place that a mount is only bound to, for one that the agent does not see, and for a mount of an agent that is gone, or that
+    /// is not found.
+    private func unmountHere(_ path: String) throws(MountError) -> Storing {
+      guard let device = Mounts.device(at: path) else { throw Mounts.isForeign(at: path) ? .foreign : .notMounted }
+      if let (_, mount) = AgentClient.serving(device) {
+        // It was asked before, and did not answer then.
+        if mount.ends(with: path, isForced: force) { throw .silent }
+        // Nobody can use it, and whoever ended it was told what was not stored.
+        if mount.hasEnded ?? false {
+          try Mounts.unmountAll(of: device, from: path, isLazy: true)
+          return .isDone
+        }
+        try leave(path, device)
+        if mount.detached { return .isLeft }
+        Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(mount.place.utf8)))")
+        return .goesOn
       }
       let server = Mounts.server(at: path)
-      let isDead = server == .gone
+      if server == .gone {
+        try Mounts.unmountAll(of: device, from: path, isLazy: true)
+        return .isDone
+      }
       // It is used by who has asked it, which the system could not tell from others.
       if server == .silent, !force { throw .silent }
+      try leave(path, device)
+      return .isUnknown
+    }
+
+    /// Takes it out of the tree. Whoever uses files in it cannot be cut off here.
+    private func leave(_ path: String, _ device: String) throws(MountError) {
       do {
-        try Mounts.unmount(path, isLazy: isDead, device: device)
+        try Mounts.unmountAll(of: device, from: path, isLazy: false)
       } catch {
         guard force, error.isBusy else { throw error }
         let users = Mounts.users(at: path, servedBy: ProcessInfo.processInfo.processIdentifier)
-        try Mounts.unmount(path, isLazy: true, device: device)
+        let below = Mounts.places(below: path)
+        try Mounts.unmountAll(of: device, from: path, isLazy: true)
+        MountServer.tell(ofDetached: below)
         // It may be used by what cannot be looked at; or only in the way of another mount, which is not.
-        if error == .busyBelow, users.isEmpty { return isDead }
+        if error == .busyBelow, users.isEmpty { return }
         let text = users.isEmpty ? "" : " (\(users.text(naming: Session.present.errors.isTerminal)))"
         Output.note(
           "programs that use files in it\(text) go on to do so, until they end or the agent of its vault does: coffer agent stop --vault "
             + "and the vault's folder")
       }
-      return isDead
+    }
+  }
+
+  extension AgentStatus.Mount {
+    /// Whether an unmount of the place where a person sees it is to end it: not where that is one more of its places, nor where it has
+    /// ended. One that the agent sees nowhere, while others do, is ended by force; else only their place is taken away.
+    fileprivate func ends(with path: String, isForced: Bool) -> Bool {
+      if hasEnded ?? false { return false }
+      return detached ? isForced : place.isSamePath(as: path)
     }
   }
 
@@ -267,21 +317,26 @@
     /// Tells a person of the programs that used it when it was ended, also where something was lost.
     fileprivate func tellWhomItLeft() {
       UsedMounts(at: placeCutOff, usersCutOff).tell()
-      let below = takeDetachedBelow()
-      if !below.isEmpty {
-        Output.note(
-          "what was mounted below it is out of the tree with it\(Self.names(below)); programs that use that go on to do so"
-        )
-      }
+      Self.tell(ofDetached: takeDetachedBelow())
       switch takeKeptElsewhere() {
       case .nowhere: break
       case .places([]):
-        Output.note("it is in another name space of mounts too: programs there can use files in it no more")
+        Output.note(
+          "the system keeps it for programs that see it in another name space of mounts, or from where it was taken out of the tree: they "
+            + "can use files in it no more")
       case .places(let places):
         Output.note(
-          "it is bound to another place too, where programs can use files in it no more\(Self.names(places)); end that with umount(8)"
+          "it is bound to another place too, where programs can use files in it no more\(Self.names(places)); where it is seen still, "
+            + "umount(8) ends that"
         )
       }
+    }
+
+    /// What was mounted below one that was taken out of the tree.
+    fileprivate static func tell(ofDetached places: [String]) {
+      guard !places.isEmpty else { return }
+      Output.note(
+        "what was mounted below it is out of the tree with it\(names(places)); programs that use that go on to do so")
     }
 
     /// Which places, for a person alone: they may lie in a vault.

@@ -10,8 +10,12 @@
     let path: String
 
     /// A mount point whose server is gone cannot be looked at, only the folder that it lies in.
-    init(_ argument: String) throws {
+    ///
+    /// - Parameter isEnding: it may lie in a mount, or be one, whose server answers nobody. Throws soon then.
+    init(_ argument: String, isEnding: Bool = false) throws {
       guard !argument.isEmpty else { throw Failure.usage("the name of the folder is empty") }
+      let argument = argument.withoutTrailingSlashes
+      if isEnding, !Mounts.isTold(argument) { throw Failure(MountError.silent) }
       let named = try FileSystem().pathNamed(argument)
       if let bytes = Mounts.canonicalPath(named) {
         guard let path = String(validating: bytes, as: UTF8.self) else {
@@ -71,6 +75,15 @@
   }
 
   extension String {
+    /// A path that ends in a slash, or one and a dot, has the system look at what is mounted there.
+    fileprivate var withoutTrailingSlashes: String {
+      var path = self[...]
+      while let ending = ["/", "/."].first(where: { path.hasSuffix($0) && path.count > $0.count }) {
+        path = path.dropLast(ending.count)
+      }
+      return String(path)
+    }
+
     /// As one word for a shell, that cannot steer the terminal that shows it.
     var quotedForShell: String {
       if PathText.shown(Array(utf8)) != self {

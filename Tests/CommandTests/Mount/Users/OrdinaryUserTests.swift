@@ -136,8 +136,7 @@ import Testing
           except OSError: return ""
       driver = text("/sys/devices/system/cpu/cpuidle/current_driver")
       halts = driver == "haltpoll\\n" and text("/sys/module/haltpoll/parameters/guest_halt_poll_ns") == "0\\n"
-      bare = driver == "none\\n" and "hypervisor" in text("/proc/cpuinfo").split()
-      wanted = (halts or bare) and os.sysconf("SC_NPROCESSORS_ONLN") == 2 == len(os.sched_getaffinity(0))
+      wanted = halts and os.sysconf("SC_NPROCESSORS_ONLN") == 2 == len(os.sched_getaffinity(0))
       process = json.loads(sys.stdin.read())["process"]
       def count():
           classes = []

@@ -1,0 +1,104 @@
+import CofferTestSupport
+import Foundation
+import Glibc
+import Testing
+
+/// Who unmounts sees the mount elsewhere than its agent does: bound to another place, or in another name space of mounts.
+@Suite(
+  .enabled(if: Fuse.isThere, "/dev/fuse is not there, or not ours to open"),
+  .enabled(
+    if: geteuid() == 0, "only root may bind a folder to another place, or make a name space of mounts for itself"))
+final class UnmountPlacesTests: MountDesk {
+  /// What a script prints, to both, that runs in a name space of mounts of its own, with the agent's number in `$AGENT`.
+  private func inside(_ script: String) throws -> String {
+    try desk.write("inside", script)
+    let ran = try desk.shell("AGENT=\(try desk.agentProcess()) unshare --mount --propagation private sh inside 2>&1")
+    return ran.output + ran.errors
+  }
+
+  private func seen(_ place: String) -> String { "grep -c ' \(desk.path(place)) ' /proc/self/mountinfo" }
+
+  @Test(arguments: ["", "--force"])
+  func `an end takes the mount away where it was asked for, too`(_ option: String) throws {
+    try desk.done("mount", "mnt")
+    try shell("echo text > mnt/file")
+    let told = try inside("coffer unmount \(option) mnt; echo $?; \(seen("mnt")); coffer unmount mnt; echo $?")
+    #expect(told.contains("can use files in it no more\ncoffer: unmounted\n0\n0\n"), "\(told)")
+    #expect(told.hasSuffix("no vault is mounted there\n66\n"), "\(told)")
+    #expect(try !isMounted)
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").output == "text\n")
+  }
+
+  @Test func `an end takes away what the agent does not see, and by force also from programs`() throws {
+    let takeOut = "nsenter --target $AGENT --mount umount \(desk.path("mnt"))"
+    try desk.done("mount", "mnt")
+    var told = try inside("\(takeOut); coffer unmount mnt; echo $?; \(seen("mnt"))")
+    #expect(told.contains("coffer: unmounted. What programs wrote last is stored by its agent"), "\(told)")
+    #expect(told.hasSuffix("\n0\n0\n"), "\(told)")
+
+    try desk.done("mount", "mnt")
+    told = try inside(
+      """
+      exec 7> mnt/file; echo text >&7
+      \(takeOut)
+      coffer unmount mnt; echo $?
+      coffer unmount --force mnt; echo $?; \(seen("mnt"))
+      sh -c 'echo more >&7' && echo passed
+      """)
+    #expect(told.contains("programs use files in it"), "\(told)")
+    #expect(told.contains("75\n") && told.contains("coffer: unmounted\n0\n0\n"), "\(told)")
+    #expect(!told.contains("passed"), "\(told)")
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").output == "text\n")
+  }
+
+  @Test func `who does not see the mount ends that of the vault that is named`() throws {
+    try desk.done("mount", "mnt")
+    let told = try inside("umount mnt; coffer unmount mnt; echo $?; coffer unmount mnt; echo $?")
+    #expect(told.hasPrefix("coffer: unmounted\n0\n"), "\(told)")
+    #expect(told.hasSuffix("no vault is mounted there\n66\n"), "\(told)")
+    #expect(try !isMounted)
+  }
+
+  @Test func `the last place that a mount is bound to takes it away, and nobody says that all is stored`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/sub bound && mount --bind mnt/sub bound && umount mnt && echo text > bound/file")
+    let ended = try desk.served("unmount", "--json", "bound")
+    #expect(ended.output.contains(#""stored" : false"#) && !ended.errors.contains("stays mounted"), "\(ended)")
+    try desk.served("agent", "stop")
+    try desk.unlock()
+    #expect(try desk.served("cat", "/sub/file").output == "text\n")
+  }
+
+  @Test func `by force a place that a mount is bound to goes alone, and it is said that programs go on`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir bound && mount --bind mnt bound && mkdir bound/below && mount -t tmpfs none bound/below")
+    defer { _ = try? desk.run("/bin/sh", ["-c", "umount -l bound/below; umount -l bound; umount -l mnt/below"]) }
+    let file = try Handle(desk.path("bound/file"), O_CREAT | O_RDWR)
+    let refused = try desk.run("coffer", ["unmount", "bound"])
+    #expect(refused.code == 75, "\(refused)")
+    let ended = try desk.served("unmount", "--force", "--json", "bound")
+    #expect(ended.output.contains(#""stored" : false"#), "\(ended.output)")
+    #expect(ended.errors.contains("go on to do so, until they end"), "\(ended.errors)")
+    #expect(ended.errors.contains("what was mounted below it is out of the tree with it"), "\(ended.errors)")
+    #expect(ended.errors.contains("stays mounted on \(desk.path("mnt"))\n"), "\(ended.errors)")
+    try file.writeAll(noise(1000))
+    #expect(try isMounted)
+  }
+
+  @Test func `a place that a mount is bound to twice is free at once`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir bound && mount --bind mnt bound && mount --bind mnt bound")
+    try desk.served("unmount", "bound")
+    #expect(try shell(seen("bound") + " || true") == "0\n")
+    #expect(try isMounted)
+  }
+
+  @Test func `an agent ends the mount that was meant, and none that has come in its place`() throws {
+    try desk.done("mount", "mnt")
+    let refused = try desk.run("coffer", ["unmount", "--mount", "1", "mnt"])
+    #expect(refused.code == 66 && refused.errors.contains("no vault is mounted"), "\(refused)")
+    #expect(try isMounted)
+  }
+}
