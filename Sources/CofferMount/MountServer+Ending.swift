@@ -172,6 +172,9 @@ extension MountServer {
     }
   }
 
+  /// As far as it has ended: all is stored that programs wrote, and nothing is lost that nobody has been told.
+  public var isStored: Bool { failure.withLock { $0 == nil } && !loss.isUntold }
+
   private func requireStored() throws(MountError) {
     let arePagesLost = loss.take()
     if let failure = failure.withLock({ $0 }) {

@@ -34,8 +34,7 @@ public enum Mounts {
   static func wholePlaces(of device: String) -> [String] {
     let entries = entries()
     return entries.filter { entry in
-      entry.device == device && entry.isVault && entry.isWhole
-        && entries.last { $0.place == entry.place }?.device == device
+      entry.device == device && entry.isVault && entry.isWhole && stack(at: entry.place, entries).last?.device == device
     }.map(\.shownPlace)
   }
 
@@ -48,7 +47,7 @@ public enum Mounts {
   }
 
   private static func layers(of device: String, at place: String) -> Int {
-    entries().reversed().filter { $0.isAt(place) }.prefix { $0.device == device }.count
+    stack(at: Array(place.utf8), entries()).reversed().prefix { $0.device == device }.count
   }
 
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
@@ -97,10 +96,24 @@ public enum Mounts {
   }
 
   /// What is mounted at `place` last; nil where nothing is. A mount whose server is gone is listed as any other.
-  private static func entry(at place: String) -> Entry? { entries().last { $0.isAt(place) } }
+  private static func entry(at place: String) -> Entry? { stack(at: Array(place.utf8), entries()).last }
+
+  /// What is mounted at a canonical path, from the lowest to what is seen there. The system lists them in the order in which they were
+  /// made, and one that was moved there lies on those that were made later: each one's parent is what it lies on.
+  private static func stack(at place: [UInt8], _ entries: [Entry]) -> [Entry] {
+    var rest = entries.filter { $0.place == place }
+    var stack: [Entry] = []
+    while let lowest = rest.firstIndex(where: { each in !rest.contains { $0.id == each.parent && $0.id != each.id } }) {
+      stack.append(rest.remove(at: lowest))
+    }
+    return stack + rest
+  }
 
   /// A line of proc_pid_mountinfo(5).
   private struct Entry {
+    /// Of the mount, and of the one that it lies on, in this name space.
+    let id: String
+    let parent: String
     /// A name need not be UTF-8, and two that Swift takes for equal texts may be different.
     let place: [UInt8]
     let kind: String
@@ -111,15 +124,14 @@ public enum Mounts {
     let user: uid_t?
 
     var isVault: Bool { kind == "fuse.coffer" }
-    func isAt(_ path: String) -> Bool { place.elementsEqual(path.utf8) }
     var shownPlace: String { String(decoding: place, as: UTF8.self) }
   }
 
   private static func entries() -> [Entry] {
     let bytes = (try? Data(contentsOf: URL(fileURLWithPath: "/proc/self/mountinfo"))) ?? Data()
     return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
-      // The third field is the device, the fourth what is shown of it, the fifth the mount point; behind a dash are the type, the source, and the file
-      // system's own options.
+      // The first two fields are numbers of the mount and of its parent, the third is the device, the fourth what is shown of it, the
+      // fifth the mount point; behind a dash are the type, the source, and the file system's own options.
       let fields = line.split(separator: UInt8(ascii: " "))
       func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
       guard fields.count > 6, let dash = fields.firstIndex(of: Data("-".utf8)), dash + 3 < fields.count else {
@@ -127,7 +139,8 @@ public enum Mounts {
       }
       let user = text(dash + 3).split(separator: ",").first { $0.hasPrefix("user_id=") }
       return Entry(
-        place: unescaped(fields[4]), kind: text(dash + 1), device: text(2), isWhole: fields[3] == Data("/".utf8),
+        id: text(0), parent: text(1), place: unescaped(fields[4]), kind: text(dash + 1), device: text(2),
+        isWhole: fields[3] == Data("/".utf8),
         user: user.flatMap { uid_t($0.dropFirst("user_id=".count)) })
     }
   }

@@ -25,29 +25,48 @@ struct AgentClient {
     return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
   }
 
-  /// The agent that serves a mount, whichever vault that shows, and what it says of it; nil where none of this user's is found that
-  /// does, or it does not answer soon.
+  /// Who serves a mount.
+  enum Serving {
+    /// This agent, with what it says of itself and of the mount.
+    case agent(AgentClient, AgentStatus, AgentStatus.Mount)
+    /// None of this user's that is found.
+    case nobody
+    /// None that answers, and one does not answer soon.
+    case unanswered
+  }
+
+  /// The agent that serves a mount, whichever vault that shows.
   ///
   /// - Parameter device: the system's number of it. At one path there may be another one in each name space of mounts.
-  static func serving(_ device: String) -> (agent: AgentClient, mount: AgentStatus.Mount)? {
+  static func serving(_ device: String) -> Serving {
+    var isUnanswered = false
     for place in AgentPlace.all {
-      guard let asked = try? place.connect(), let status = AgentClient(socket: asked, folder: .any).briefStatus(),
-        let identity = status.folderIdentity,
+      guard let asked = try? place.connect() else { continue }
+      let client = AgentClient(socket: asked, folder: .any)
+      guard let status = client.briefStatus() else {
+        isUnanswered = isUnanswered || !client.hasAnswered(within: 0)
+        continue
+      }
+      guard let identity = status.folderIdentity,
         let mount = status.mountDetails?.first(where: { $0.device == device }),
         let socket = try? place.connect()
       else { continue }
-      return (AgentClient(socket: socket, folder: identity), mount)
+      return .agent(AgentClient(socket: socket, folder: identity), status, mount)
     }
-    return nil
+    return isUnanswered ? .unanswered : .nobody
   }
 
   /// Nil where the agent does not answer soon: it may be another's business why.
   private func briefStatus() -> AgentStatus? {
-    guard send(AgentRequest(.status(untilLocked: false), of: folder)),
-      (try? Readiness.wait(for: [socket.descriptor], milliseconds: Self.briefTime)[0]) ?? false,
+    guard send(AgentRequest(.status(untilLocked: false), of: folder)), hasAnswered(within: Self.briefTime),
       case .outcome(0, let text)? = try? AgentAnswer.receive(from: socket)
     else { return nil }
     return try? JSONDecoder().decode(AgentStatus.self, from: Data(text.utf8))
+  }
+
+  /// Whether there is something to read, or nothing will be.
+  private func hasAnswered(within milliseconds: Int32) -> Bool {
+    (try? Readiness.wait(for: [socket.descriptor], milliseconds: milliseconds)[0]) ?? false
   }
 
   /// In milliseconds.

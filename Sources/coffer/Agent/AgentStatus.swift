@@ -21,6 +21,8 @@ struct AgentStatus: Codable, Sendable {
     var id: String?
     /// It has ended, and the system has it still.
     var hasEnded: Bool?
+    /// Of one that has ended: nothing of what programs wrote could not be stored then, or is lost.
+    var stored: Bool?
   }
 
   let running: Bool

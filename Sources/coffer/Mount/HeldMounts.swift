@@ -59,6 +59,7 @@
         found.place = server.presentPlace
         found.device = server.isLetGo && found.detached ? nil : server.deviceNumber
         found.hasEnded = server.hasEnded
+        found.stored = server.hasEnded ? server.isStored : nil
         return found
       }
     }

@@ -189,18 +189,24 @@
       guard let device = Mounts.device(at: path) else {
         return (try? AgentClient.isVaultSeen(options)) == true ? try AgentClient.connect(options) : nil
       }
-      guard let (found, mount) = AgentClient.serving(device), mount.ends(with: path, isForced: force) else {
-        return nil
-      }
+      guard case .agent(let found, _, let mount) = AgentClient.serving(device),
+        mount.ends(with: path, isForced: force)
+      else { return nil }
       guard let id = mount.id else { return found }
       var agent = found
       agent.arguments = ["--mount", id, "--place", path]
       // What the agent does not see, it could not take away.
       agent.didEnd = {
-        guard Mounts.device(at: path) == device, let (_, left) = AgentClient.serving(device), left.id == id,
-          left.hasEnded ?? false
+        guard Mounts.device(at: path) == device, case .agent(_, _, let left) = AgentClient.serving(device),
+          left.id == id, left.hasEnded ?? false
         else { return }
-        try? Mounts.unmountAll(of: device, from: path, isLazy: true)
+        let below = Mounts.places(below: path)
+        do {
+          try Mounts.unmountAll(of: device, from: path, isLazy: true)
+          MountServer.tell(ofDetached: below)
+        } catch {
+          Output.note("it is seen here still, where programs can use files in it no more; umount(8) ends that")
+        }
       }
       return agent
     }
@@ -219,10 +225,12 @@
       case isLeft
       /// By an agent that could not be asked.
       case isUnknown
+      /// What nobody had synced when its agent was killed is lost.
+      case isOver
 
       var text: String {
         switch self {
-        case .isDone, .goesOn: "unmounted"
+        case .isDone, .goesOn, .isOver: "unmounted"
         case .isLeft:
           "unmounted. What programs wrote last is stored by its agent, soon or when the last of them has ended"
         case .isUnknown:
@@ -260,28 +268,44 @@
     /// is not found.
     private func unmountHere(_ path: String) throws(MountError) -> Storing {
       guard let device = Mounts.device(at: path) else { throw Mounts.isForeign(at: path) ? .foreign : .notMounted }
-      if let (_, mount) = AgentClient.serving(device) {
+      switch AgentClient.serving(device) {
+      case .agent(_, let status, let mount):
         // It was asked before, and did not answer then.
         if mount.ends(with: path, isForced: force) { throw .silent }
-        // Nobody can use it, and whoever ended it was told what was not stored.
         if mount.hasEnded ?? false {
-          try Mounts.unmountAll(of: device, from: path, isLazy: true)
-          return .isDone
+          try clear(path, device)
+          if mount.stored ?? false { return .isDone }
+          // Whoever ended it was told, or nobody.
+          if status.waitsForRoom ?? false {
+            throw .notStored(isFull: true, arePagesLost: status.pagesLost ?? false)
+          }
+          return .isLeft
         }
         try leave(path, device)
         if mount.detached { return .isLeft }
         Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(mount.place.utf8)))")
         return .goesOn
+      // It may be the one that has to store what programs wrote.
+      case .unanswered where !force: throw .silent
+      case .unanswered, .nobody: break
       }
       let server = Mounts.server(at: path)
       if server == .gone {
-        try Mounts.unmountAll(of: device, from: path, isLazy: true)
-        return .isDone
+        try clear(path, device)
+        return .isOver
       }
       // It is used by who has asked it, which the system could not tell from others.
       if server == .silent, !force { throw .silent }
       try leave(path, device)
       return .isUnknown
+    }
+
+    /// Takes out of the tree what nobody can use any more.
+    private func clear(_ path: String, _ device: String) throws(MountError) {
+      let below = Mounts.places(below: path)
+      if !below.isEmpty, !force { throw .busyBelow }
+      try Mounts.unmountAll(of: device, from: path, isLazy: true)
+      MountServer.tell(ofDetached: below)
     }
 
     /// Takes it out of the tree. Whoever uses files in it cannot be cut off here.

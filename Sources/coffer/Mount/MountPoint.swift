@@ -14,9 +14,8 @@
     /// - Parameter isEnding: it may lie in a mount, or be one, whose server answers nobody. Throws soon then.
     init(_ argument: String, isEnding: Bool = false) throws {
       guard !argument.isEmpty else { throw Failure.usage("the name of the folder is empty") }
-      let argument = argument.withoutTrailingSlashes
-      if isEnding, !Mounts.isTold(argument) { throw Failure(MountError.silent) }
-      let named = try FileSystem().pathNamed(argument)
+      if isEnding, !Mounts.isTold(argument.withoutTrailingSlashes) { throw Failure(MountError.silent) }
+      let named = try FileSystem().pathNamed(argument).withoutTrailingSlashes
       if let bytes = Mounts.canonicalPath(named) {
         guard let path = String(validating: bytes, as: UTF8.self) else {
           throw Failure.usage(
