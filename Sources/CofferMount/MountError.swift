@@ -18,6 +18,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case busyBelow
   /// Who serves it does not answer, and is not known.
   case silent
+  /// Who may serve it does not answer.
+  case maybeSilent
   /// Another user has mounted it.
   case notYours
   case notMounted
@@ -43,6 +45,10 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   public static let loss =
     "something that programs had stored to mappings of files could not be stored, and is lost; those that synced have been told"
 
+  private static let silence =
+    ": it has much to do, and it is enough to try again, or it was stopped, and goes on by: kill -CONT and its number. To take the mount "
+    + "out of the tree all the same, use --force"
+
   /// - Parameter namingPrograms: as of ``MountUsers/text(naming:)``.
   public func text(namingPrograms: Bool) -> String {
     switch self {
@@ -59,9 +65,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .busy(let users):
       "programs use files in it\(users.isEmpty ? "" : " (\(users.text(naming: namingPrograms)))"); close them, or use --force"
     case .busyBelow: "something else is mounted on a folder in it; end that first, or use --force"
-    case .silent:
-      "the agent that serves it does not answer: it has much to do, and it is enough to try again, or it was stopped, and goes on by: kill "
-        + "-CONT and its number. To take the mount out of the tree all the same, use --force"
+    case .silent: "the agent that serves it does not answer\(Self.silence)"
+    case .maybeSilent: "an agent that may serve it does not answer\(Self.silence)"
     case .notYours: "another user has mounted it: they can end it, or root"
     case .notMounted: "no vault is mounted there"
     case .foreign: "what is mounted there is no vault"

@@ -78,8 +78,10 @@ extension MountServer {
       if !left.isEmpty { elsewhere.withLock { $0 = .places(left) } }
       try requireStored()
       // Whoever stood in it has been cut off.
-      if case .failure(.notMounted) = outcome, !wasOver { return }
-      return try outcome.get()
+      switch outcome {
+      case .failure(.notMounted) where !wasOver, .failure(.foreign) where !wasOver: return
+      default: return try outcome.get()
+      }
     }
     // The number may be another's by now where there was no other place.
     let kept = placesElsewhere().filter(bound.contains)
@@ -138,7 +140,9 @@ extension MountServer {
 
   /// Takes it out of the tree, also where it was bound to its own place, and nothing else that somebody may have mounted there.
   private func takeDown(at place: String, isLazy: Bool) throws(MountError) {
-    guard isInTree, let device = device.withLock({ $0 }) else { throw .notMounted }
+    guard isInTree, let device = device.withLock({ $0 }) else {
+      throw Mounts.isForeign(at: place) ? .foreign : .notMounted
+    }
     try Mounts.unmountAll(of: device, from: place, isLazy: isLazy)
   }
 
@@ -172,15 +176,19 @@ extension MountServer {
     }
   }
 
-  /// As far as it has ended: all is stored that programs wrote, and nothing is lost that nobody has been told.
-  public var isStored: Bool { failure.withLock { $0 == nil } && !loss.isUntold }
+  /// What of that which programs wrote was not stored when it ended, or is lost, whoever has been told; nil where nothing is. What was not
+  /// stored the vault may have stored since.
+  public var shortfall: MountError? { shortfall(arePagesLost: loss.hasBeen) }
+
+  private func shortfall(arePagesLost: Bool) -> MountError? {
+    if let failure = failure.withLock({ $0 }) {
+      return .notStored(isFull: failure == .full, arePagesLost: arePagesLost)
+    }
+    return arePagesLost ? .pagesLost : nil
+  }
 
   private func requireStored() throws(MountError) {
-    let arePagesLost = loss.take()
-    if let failure = failure.withLock({ $0 }) {
-      throw .notStored(isFull: failure == .full, arePagesLost: arePagesLost)
-    }
-    if arePagesLost { throw .pagesLost }
+    if let shortfall = shortfall(arePagesLost: loss.take()) { throw shortfall }
   }
 
   /// A failure is told to whoever ends the mount, unless a later try has stored everything.

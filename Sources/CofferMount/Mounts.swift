@@ -17,24 +17,24 @@ public enum Mounts {
   }
 
   /// The device that the system has made for the vault's mount at a canonical path, which no other has as long as that is there,
-  /// wherever it is seen; nil where no vault is mounted last.
+  /// wherever it is seen; nil where no vault is seen.
   public static func device(at place: String) -> String? {
     entry(at: place).flatMap { $0.isVault ? $0.device : nil }
   }
 
-  /// Whether something that is no vault is mounted at a canonical path.
+  /// Whether something that is no vault is mounted and seen at a canonical path.
   public static func isForeign(at place: String) -> Bool { entry(at: place).map { !$0.isVault } ?? false }
 
-  /// Where a vault's mount is seen, by its device: also where it is bound to.
+  /// Where a vault's mount is, by its device: also where it is bound to, or something hides it.
   static func places(of device: String) -> [String] {
-    entries().filter { $0.device == device && $0.isVault }.map(\.shownPlace)
+    MountTable.present.entries.filter { $0.device == device && $0.isVault }.map(\.shownPlace)
   }
 
   /// The same, but for those that show a folder in it alone, or that something else hides.
   static func wholePlaces(of device: String) -> [String] {
-    let entries = entries()
-    return entries.filter { entry in
-      entry.device == device && entry.isVault && entry.isWhole && stack(at: entry.place, entries).last?.device == device
+    let table = MountTable.present
+    return table.entries.filter { entry in
+      entry.device == device && entry.isVault && entry.isWhole && table.seen(at: entry.place)?.device == device
     }.map(\.shownPlace)
   }
 
@@ -43,11 +43,8 @@ public enum Mounts {
   /// - Parameter device: of the mount. What else lies there stays.
   public static func unmountAll(of device: String, from place: String, isLazy: Bool) throws(MountError) {
     // Counted before, for the number may be another's afterwards.
-    for _ in 0..<max(1, layers(of: device, at: place)) { try unmount(place, isLazy: isLazy, device: device) }
-  }
-
-  private static func layers(of device: String, at place: String) -> Int {
-    stack(at: Array(place.utf8), entries()).reversed().prefix { $0.device == device }.count
+    let count = MountTable.present.layers(of: device, at: Array(place.utf8)).count
+    for _ in 0..<max(1, count) { try unmount(place, isLazy: isLazy, device: device) }
   }
 
   /// Lets the kernel read further ahead than it does by default, so that several threads open blocks; only root may.
@@ -95,55 +92,8 @@ public enum Mounts {
     return Array(UnsafeRawBufferPointer(start: found, count: strlen(found)))
   }
 
-  /// What is mounted at `place` last; nil where nothing is. A mount whose server is gone is listed as any other.
-  private static func entry(at place: String) -> Entry? { stack(at: Array(place.utf8), entries()).last }
-
-  /// What is mounted at a canonical path, from the lowest to what is seen there. The system lists them in the order in which they were
-  /// made, and one that was moved there lies on those that were made later: each one's parent is what it lies on.
-  private static func stack(at place: [UInt8], _ entries: [Entry]) -> [Entry] {
-    var rest = entries.filter { $0.place == place }
-    var stack: [Entry] = []
-    while let lowest = rest.firstIndex(where: { each in !rest.contains { $0.id == each.parent && $0.id != each.id } }) {
-      stack.append(rest.remove(at: lowest))
-    }
-    return stack + rest
-  }
-
-  /// A line of proc_pid_mountinfo(5).
-  private struct Entry {
-    /// Of the mount, and of the one that it lies on, in this name space.
-    let id: String
-    let parent: String
-    /// A name need not be UTF-8, and two that Swift takes for equal texts may be different.
-    let place: [UInt8]
-    let kind: String
-    let device: String
-    /// Not only a folder in it.
-    let isWhole: Bool
-    /// The user who made it, as FUSE has it.
-    let user: uid_t?
-
-    var isVault: Bool { kind == "fuse.coffer" }
-    var shownPlace: String { String(decoding: place, as: UTF8.self) }
-  }
-
-  private static func entries() -> [Entry] {
-    let bytes = (try? Data(contentsOf: URL(fileURLWithPath: "/proc/self/mountinfo"))) ?? Data()
-    return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in
-      // The first two fields are numbers of the mount and of its parent, the third is the device, the fourth what is shown of it, the
-      // fifth the mount point; behind a dash are the type, the source, and the file system's own options.
-      let fields = line.split(separator: UInt8(ascii: " "))
-      func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
-      guard fields.count > 6, let dash = fields.firstIndex(of: Data("-".utf8)), dash + 3 < fields.count else {
-        return nil
-      }
-      let user = text(dash + 3).split(separator: ",").first { $0.hasPrefix("user_id=") }
-      return Entry(
-        id: text(0), parent: text(1), place: unescaped(fields[4]), kind: text(dash + 1), device: text(2),
-        isWhole: fields[3] == Data("/".utf8),
-        user: user.flatMap { uid_t($0.dropFirst("user_id=".count)) })
-    }
-  }
+  /// What is mounted at `place` and is seen there; nil where nothing is. A mount whose server is gone is listed as any other.
+  private static func entry(at place: String) -> MountTable.Entry? { MountTable.present.seen(at: Array(place.utf8)) }
 
   /// Ends a mount of a vault, also one whose server is gone.
   ///
@@ -151,8 +101,9 @@ public enum Mounts {
   ///   - isLazy: takes it out of the tree now, whoever uses it.
   ///   - device: of the mount that is to end: one that somebody else has made in its place stays.
   private static func unmount(_ place: String, isLazy: Bool, device: String) throws(MountError) {
-    guard let present = entry(at: place), present.device == device else { throw .notMounted }
+    guard let present = entry(at: place) else { throw .notMounted }
     guard present.isVault else { throw .foreign }
+    guard present.device == device else { throw .notMounted }
     if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
     if errno == EBUSY { throw busy(at: place) }
     // An ordinary user ends mounts through the helper.
@@ -172,26 +123,12 @@ public enum Mounts {
     places(below: place).isEmpty ? .busy(MountUsers(at: place)) : .busyBelow
   }
 
-  /// Where something is mounted below a mount at a canonical path.
+  /// Where something is mounted below what is seen at a canonical path, and goes out of the tree with it.
   public static func places(below place: String) -> [String] {
-    entries().filter { $0.place.starts(with: (place + "/").utf8) }.map(\.shownPlace)
-  }
-
-  /// Spaces, tabs, line breaks and backslashes stand as three octal digits.
-  private static func unescaped(_ text: Data) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var rest = Array(text)[...]
-    while let byte = rest.popFirst() {
-      if byte == UInt8(ascii: "\\"), rest.count >= 3,
-        let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)
-      {
-        bytes.append(code)
-        rest = rest.dropFirst(3)
-      } else {
-        bytes.append(byte)
-      }
-    }
-    return bytes
+    let table = MountTable.present
+    let place = Array(place.utf8)
+    guard let device = table.seen(at: place)?.device else { return [] }
+    return table.below(table.layers(of: device, at: place)).map(\.shownPlace)
   }
 }
 

@@ -21,8 +21,10 @@ struct AgentStatus: Codable, Sendable {
     var id: String?
     /// It has ended, and the system has it still.
     var hasEnded: Bool?
-    /// Of one that has ended: nothing of what programs wrote could not be stored then, or is lost.
+    /// Of one that has ended: what programs wrote is stored, but for what is lost.
     var stored: Bool?
+    /// Of one that has ended: something is lost that programs had stored to mappings of files in it, whoever has been told.
+    var pagesLost: Bool?
   }
 
   let running: Bool

@@ -59,10 +59,21 @@
         found.place = server.presentPlace
         found.device = server.isLetGo && found.detached ? nil : server.deviceNumber
         found.hasEnded = server.hasEnded
-        found.stored = server.hasEnded ? server.isStored : nil
+        if server.hasEnded { (found.stored, found.pagesLost) = storing(server) }
         return found
       }
     }
+    /// As of ``AgentStatus/Mount``, of a mount that has ended.
+    private func storing(_ server: MountServer) -> (stored: Bool, pagesLost: Bool) {
+      switch server.shortfall {
+      // There has been room since.
+      case .notStored(isFull: true, let pagesLost) where !container.waitsForRoom: (true, pagesLost)
+      case .notStored(_, let pagesLost): (false, pagesLost)
+      case .pagesLost: (true, true)
+      default: (true, false)
+      }
+    }
+
     /// Those that are still seen there: a mount that was taken out of the tree lives on while programs use files in it.
     var placesInTree: [String] { present.filter(\.isInTree).map(\.presentPlace) }
 

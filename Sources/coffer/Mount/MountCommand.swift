@@ -143,8 +143,8 @@
       while !server.waitForEnd(orUntil: { interrupts.isRaised }) {
         defer { server.tellWhomItLeft() }
         do { try server.end(isForced: true) } catch {
-          // Somebody has taken it out of the tree before: now it has ended as well.
-          if error != .notMounted { throw Failure(error) }
+          // Somebody has taken it out of the tree before, or hidden it: now it has ended as well.
+          if error != .notMounted, error != .foreign { throw Failure(error) }
         }
         guard interrupts.signal != nil else {
           throw Failure(code: 130, text: "unmounted, because the agent ends or nobody waits for it any more")
@@ -192,6 +192,8 @@
       guard case .agent(let found, _, let mount) = AgentClient.serving(device),
         mount.ends(with: path, isForced: force)
       else { return nil }
+      // The agent may not see that.
+      if !force, !Mounts.places(below: path).isEmpty { throw Failure(MountError.busyBelow) }
       guard let id = mount.id else { return found }
       var agent = found
       agent.arguments = ["--mount", id, "--place", path]
@@ -200,12 +202,8 @@
         guard Mounts.device(at: path) == device, case .agent(_, _, let left) = AgentClient.serving(device),
           left.id == id, left.hasEnded ?? false
         else { return }
-        let below = Mounts.places(below: path)
-        do {
-          try Mounts.unmountAll(of: device, from: path, isLazy: true)
-          MountServer.tell(ofDetached: below)
-        } catch {
-          Output.note("it is seen here still, where programs can use files in it no more; umount(8) ends that")
+        do { try clear(path, device) } catch {
+          Output.note("it is seen here still, but programs can use files in it no more: \(error)")
         }
       }
       return agent
@@ -225,12 +223,15 @@
       case isLeft
       /// By an agent that could not be asked.
       case isUnknown
-      /// What nobody had synced when its agent was killed is lost.
+      /// Nobody serves it any more. What was not synced when its agent was killed is lost; where the mount was torn from its agent, that
+      /// has stored it.
       case isOver
 
       var text: String {
         switch self {
-        case .isDone, .goesOn, .isOver: "unmounted"
+        case .isDone, .goesOn: "unmounted"
+        case .isOver:
+          "unmounted. Nobody served it any more: where its agent was killed, what programs wrote last and did not sync may be lost"
         case .isLeft:
           "unmounted. What programs wrote last is stored by its agent, soon or when the last of them has ended"
         case .isUnknown:
@@ -274,36 +275,49 @@
         if mount.ends(with: path, isForced: force) { throw .silent }
         if mount.hasEnded ?? false {
           try clear(path, device)
-          if mount.stored ?? false { return .isDone }
           // Whoever ended it was told, or nobody.
-          if status.waitsForRoom ?? false {
-            throw .notStored(isFull: true, arePagesLost: status.pagesLost ?? false)
+          let arePagesLost = mount.pagesLost ?? false
+          guard mount.stored ?? false else {
+            throw .notStored(isFull: status.waitsForRoom ?? false, arePagesLost: arePagesLost)
           }
-          return .isLeft
+          if arePagesLost { throw .pagesLost }
+          return .isDone
         }
         try leave(path, device)
         if mount.detached { return .isLeft }
         Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(mount.place.utf8)))")
         return .goesOn
-      // It may be the one that has to store what programs wrote.
-      case .unanswered where !force: throw .silent
-      case .unanswered, .nobody: break
+      case .unanswered: return try unmountUnserved(path, device, isAgentSilent: true)
+      case .nobody: return try unmountUnserved(path, device, isAgentSilent: false)
       }
-      let server = Mounts.server(at: path)
-      if server == .gone {
+    }
+
+    /// The same where no agent is found that serves it.
+    ///
+    /// - Parameter isAgentSilent: one does not answer, and it may be the one that has to store what programs wrote.
+    private func unmountUnserved(_ path: String, _ device: String, isAgentSilent: Bool) throws(MountError) -> Storing {
+      switch Mounts.server(at: path) {
+      case .gone:
         try clear(path, device)
         return .isOver
-      }
       // It is used by who has asked it, which the system could not tell from others.
-      if server == .silent, !force { throw .silent }
-      try leave(path, device)
-      return .isUnknown
+      case .silent where !force: throw .silent
+      case .answers where isAgentSilent && !force: throw .maybeSilent
+      case .silent, .answers, nil:
+        try leave(path, device)
+        return .isUnknown
+      }
     }
 
     /// Takes out of the tree what nobody can use any more.
     private func clear(_ path: String, _ device: String) throws(MountError) {
+      if !force, !Mounts.places(below: path).isEmpty { throw .busyBelow }
+      try detach(path, device)
+    }
+
+    /// Takes it out of the tree, whoever uses it, with what is mounted below it.
+    private func detach(_ path: String, _ device: String) throws(MountError) {
       let below = Mounts.places(below: path)
-      if !below.isEmpty, !force { throw .busyBelow }
       try Mounts.unmountAll(of: device, from: path, isLazy: true)
       MountServer.tell(ofDetached: below)
     }
@@ -315,9 +329,7 @@
       } catch {
         guard force, error.isBusy else { throw error }
         let users = Mounts.users(at: path, servedBy: ProcessInfo.processInfo.processIdentifier)
-        let below = Mounts.places(below: path)
-        try Mounts.unmountAll(of: device, from: path, isLazy: true)
-        MountServer.tell(ofDetached: below)
+        try detach(path, device)
         // It may be used by what cannot be looked at; or only in the way of another mount, which is not.
         if error == .busyBelow, users.isEmpty { return }
         let text = users.isEmpty ? "" : " (\(users.text(naming: Session.present.errors.isTerminal)))"
@@ -350,8 +362,8 @@
             + "can use files in it no more")
       case .places(let places):
         Output.note(
-          "it is bound to another place too, where programs can use files in it no more\(Self.names(places)); where it is seen still, "
-            + "umount(8) ends that"
+          "it is bound to another place too, or something hides it: programs can use files in it no more\(Self.names(places)); where it is "
+            + "seen still, umount(8) ends that"
         )
       }
     }

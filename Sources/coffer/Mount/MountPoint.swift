@@ -19,8 +19,10 @@
       if let bytes = Mounts.canonicalPath(named) {
         guard let path = String(validating: bytes, as: UTF8.self) else {
           throw Failure.usage(
-            "the name of the folder, or of one above it, is not UTF-8: a vault cannot be mounted there; choose another one"
-          )
+            "the name of the folder, or of one above it, is not UTF-8: "
+              + (isEnding
+                ? "no mount can be ended by it; rename it, or end the agent with: coffer agent stop"
+                : "a vault cannot be mounted there; choose another one"))
         }
         self.path = path
         return
@@ -110,7 +112,7 @@
         switch error {
         case .noDevice, .deviceRefused, .noHelper: 69
         case .failed, .othersRefused, .pagesLost: 73
-        case .noThread, .busy, .busyBelow, .silent, .notStored: 75
+        case .noThread, .busy, .busyBelow, .silent, .maybeSilent, .notStored: 75
         case .notMounted: 66
         case .foreign: 64
         case .notYours: 77

@@ -197,6 +197,28 @@ final class FullDiskMountTests {
     withExtendedLifetime(map) {}
   }
 
+  @Test(.enabled(if: geteuid() == 0, "only root may make a name space of mounts for itself"))
+  func `what is lost is lost for who sees the mount elsewhere, too`() throws {
+    let count = 6 << 20
+    try Kernel.makeFile(desk.path("mnt/mapped"), noise(count))
+    let file = try Handle(desk.path("mnt/mapped"), O_RDWR)
+    try file.sync()
+    let map = try Mapping(of: file, count: count)
+    let elsewhere = try desk.startShell(
+      """
+      exec unshare --mount --propagation private sh -c 'echo ready; read line
+        coffer unmount --json mnt; echo $?; rm disk/filler; coffer unmount --json mnt; echo $?'
+      """)
+    try #require(elsewhere.line() == "ready\n")
+    try shell("cat /dev/zero > disk/filler 2>/dev/null; true")
+    for page in stride(from: 0, to: count, by: 4096) { map[page..<(page + 4)] = Array("mine".utf8) }
+    try desk.unserved(73, "is lost", "unmount", "--force", "mnt")
+    elsewhere.endInput()
+    let told = elsewhere.wait()
+    #expect(told.output == "73\n66\n" && told.errors.contains("is lost"), "\(told)")
+    withExtendedLifetime(map) {}
+  }
+
   @Test func `what is lost when nobody waits for the lock is shown by the agent until somebody is told`() throws {
     let count = 6 << 20
     try Kernel.makeFile(desk.path("mnt/mapped"), noise(count))

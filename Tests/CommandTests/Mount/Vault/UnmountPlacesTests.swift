@@ -108,6 +108,74 @@ final class UnmountPlacesTests: MountDesk {
     #expect(told.hasSuffix("64\n2\n"), "\(told)")
   }
 
+  @Test func `an unmount takes nothing of others that was moved in front of a hidden mount`() throws {
+    try shell("mkdir -p deep/mnt other && mount -t tmpfs none other && echo data > other/precious")
+    defer { _ = try? desk.run("/bin/sh", ["-c", "coffer unmount --force deep/mnt; umount -l other"]) }
+    try desk.done("mount", "deep/mnt")
+    let told = try inside(
+      """
+      unset COFFER_VAULT
+      mount -t tmpfs none deep && mkdir deep/mnt && mount --move other deep/mnt
+      coffer unmount deep/mnt; echo $?; coffer unmount --force deep/mnt; echo $?; cat deep/mnt/precious
+      """)
+    #expect(told.components(separatedBy: "what is mounted there is no vault\n64\n").count == 3, "\(told)")
+    #expect(told.hasSuffix("64\ndata\n"), "\(told)")
+    try desk.served("unmount", "deep/mnt")
+  }
+
+  @Test func `a mount that is hidden with the folder it lies in is ended by force alone`() throws {
+    try shell("mkdir -p deep/mnt")
+    try desk.done("mount", "deep/mnt")
+    let file = try Handle(desk.path("deep/mnt/file"), O_CREAT | O_RDWR)
+    try file.writeAll(noise(1000))
+    try shell("mount -t tmpfs none deep && mkdir deep/mnt")
+    defer { _ = try? desk.run("/bin/sh", ["-c", "umount deep; umount deep/mnt"]) }
+    #expect(try desk.served("agent", "status").output.contains("taken out of the tree"))
+    try desk.unserved(66, "no vault is mounted there", "unmount", "deep/mnt")
+    #expect(try desk.served("unmount", "--force", "deep/mnt").errors.contains("or something hides it"))
+    #expect(throws: (any Error).self) { try file.read(20, at: 0) }
+    #expect(try desk.served("cat", "/file").bytes == noise(1000))
+    // What hides it is there still, and free for another one.
+    try desk.served("mount", "deep/mnt")
+    try desk.served("unmount", "deep/mnt")
+    #expect(try shell(seen("deep")) == "1\n")
+  }
+
+  @Test func `who asks for an end without force keeps what only they have mounted below`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/sub")
+    let told = try inside(
+      """
+      mount -t tmpfs none mnt/sub && echo data > mnt/sub/precious
+      coffer unmount mnt; echo $?; cat mnt/sub/precious; coffer unmount --force --json mnt; echo $?; \(seen("mnt"))
+      """)
+    #expect(told.contains("something else is mounted on a folder in it"), "\(told)")
+    #expect(told.contains("75\ndata\n"), "\(told)")
+    #expect(told.contains("what was mounted below it is out of the tree with it"), "\(told)")
+    #expect(told.hasSuffix("\n0\n0\n"), "\(told)")
+    #expect(try !isMounted)
+  }
+
+  @Test func `a mount whose agent was killed is cleared away beside an agent that answers nobody`() throws {
+    try desk.done("mount", "mnt")
+    kill(try desk.agentProcess(), SIGKILL)
+    while try !desk.run("/bin/sh", ["-c", "ls mnt"]).errors.contains("not connected") { sched_yield() }
+    let own = desk.environment["COFFER_VAULT"]
+    desk.environment["COFFER_VAULT"] = desk.path("another")
+    try desk.done("init", "--no-recovery-key")
+    try desk.unlock()
+    let other = try desk.agentProcess()
+    kill(other, SIGSTOP)
+    defer {
+      kill(other, SIGCONT)
+      _ = try? desk.run("coffer", ["agent", "stop"])
+      desk.environment["COFFER_VAULT"] = own
+    }
+    let ended = try desk.run("coffer", ["unmount", "mnt"])
+    #expect(ended.code == 0 && ended.errors.contains("did not sync may be lost"), "\(ended)")
+    #expect(try !isMounted)
+  }
+
   @Test func `what is mounted below a mount whose agent was killed goes with it by force alone, and is told`() throws {
     try desk.done("mount", "mnt")
     try shell("mkdir mnt/below && mount -t tmpfs none mnt/below")
