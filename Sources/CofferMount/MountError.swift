@@ -22,6 +22,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case maybeSilent
   /// Another user has mounted it.
   case notYours
+  /// It cannot be taken out of the tree in this name space of mounts.
+  case locked
   case notMounted
   /// Something else is mounted there.
   case foreign
@@ -68,6 +70,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .silent: "the agent that serves it does not answer\(Self.silence)"
     case .maybeSilent: "an agent that may serve it does not answer\(Self.silence)"
     case .notYours: "another user has mounted it: they can end it, or root"
+    case .locked:
+      "the system lets nobody take it out of this name space of mounts; that ends with the last program in it"
     case .notMounted: "no vault is mounted there"
     case .foreign: "what is mounted there is no vault"
     case .pagesLost: "unmounted, but \(Self.loss)"

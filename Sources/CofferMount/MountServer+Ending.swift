@@ -121,14 +121,18 @@ extension MountServer {
   private var placesLeft: [String] { device.withLock { $0 }.map { Mounts.places(of: $0) } ?? [] }
 
   /// The canonical path where it is seen: that of its mount point, which may have been moved with a folder above it. Where it is seen
-  /// nowhere, the one at which it was made.
+  /// nowhere, or lies hidden where it was made, the one at which it was made.
   public var presentPlace: String {
     // Its number may be another's once the kernel has let go of it.
-    guard !hasKernelLetGo.load(ordering: .acquiring), let device = device.withLock({ $0 }),
-      device != Mounts.device(at: place)
+    guard !hasKernelLetGo.load(ordering: .acquiring), let device = device.withLock({ $0 }), !lies(at: place)
     else { return place }
     return Mounts.wholePlaces(of: device).first ?? place
   }
+
+  private func lies(at place: String) -> Bool { placesLeft.contains { $0.isSamePath(as: place) } }
+
+  /// Something hides it at its present place.
+  public var isHidden: Bool { !isInTree && !hasKernelLetGo.load(ordering: .acquiring) && lies(at: presentPlace) }
 
   /// Whether it is what is seen at its present place: not where somebody has taken it out of the tree, or made another mount there.
   public var isInTree: Bool {

@@ -1,10 +1,12 @@
+internal import CofferSystem
 internal import Foundation
+internal import Glibc
 
 /// What is mounted in this process's name space of mounts, as the kernel lists it (proc_pid_mountinfo(5)).
 ///
-/// What is seen at a path is followed from the root, as the kernel does, without asking a file system for anything. A place alone does not
-/// tell: what is mounted on a folder is hidden with it by what is mounted above that, and one that is moved there lies on others that were
-/// made later.
+/// What is seen at a path is followed from this process's root, as the kernel does, without asking a file system for anything. A place alone
+/// does not tell: what is mounted on a folder is hidden with it by what is mounted above that, one that is moved there lies on others that
+/// were made later, and what is mounted on the root itself is seen by nobody whose root lies under it.
 struct MountTable {
   struct Entry: Equatable {
     /// Of the mount, and of the one that it lies on.
@@ -24,24 +26,41 @@ struct MountTable {
   }
 
   let entries: [Entry]
+  /// The number of the mount that this process's root lies in, which may not be listed.
+  private let root: String
 
   /// As it is now.
   static var present: MountTable {
-    MountTable((try? Data(contentsOf: URL(fileURLWithPath: "/proc/self/mountinfo"))) ?? Data())
+    MountTable((try? Data(contentsOf: URL(fileURLWithPath: "/proc/self/mountinfo"))) ?? Data(), root: presentRoot)
   }
 
-  /// - Parameter lines: as the kernel lists them.
-  init(_ lines: Data) { entries = lines.split(separator: UInt8(ascii: "\n")).compactMap(Entry.init) }
+  /// - Parameters:
+  ///   - lines: as the kernel lists them.
+  ///   - root: the number of the mount that the root lies in.
+  init(_ lines: Data, root: String) {
+    entries = lines.split(separator: UInt8(ascii: "\n")).compactMap(Entry.init)
+    self.root = root
+  }
+
+  /// By proc_pid_fdinfo(5). Empty where it is not told: then nothing is seen anywhere.
+  private static var presentRoot: String {
+    guard let root = try? FileSystem().open("/", .passage),
+      let told = try? String(contentsOfFile: "/proc/self/fdinfo/\(root.number)", encoding: .utf8)
+    else { return "" }
+    let line = told.split(separator: "\n").first { $0.hasPrefix("mnt_id:") }
+    return line.map { $0.dropFirst("mnt_id:".count).trimmingCharacters(in: .whitespaces) } ?? ""
+  }
 
   /// What is mounted at a canonical path and is seen there; nil where nothing is. A mount whose server is gone is seen as any other.
   func seen(at place: [UInt8]) -> Entry? {
-    // Of the mount that the path has led to so far. In a changed root the first one may not be listed.
-    var mount: Entry?
+    // The mount that the path has led to so far.
+    var mount = entries.first { $0.id == root }
+    var id = root
     // A number may be there twice, for the list is not read at one moment.
     var rest = entries.count
     for folder in Self.folders(to: place) {
-      while rest > 0, let next = entries.last(where: { $0.place == folder && isChild($0, of: mount) }) {
-        mount = next
+      while rest > 0, let next = entries.first(where: { $0.place == folder && $0.parent == id && $0.id != id }) {
+        (mount, id) = (next, next.id)
         rest -= 1
       }
     }
@@ -71,17 +90,11 @@ struct MountTable {
     }
   }
 
-  /// - Parameter parent: nil for one that is not listed.
-  private func isChild(_ entry: Entry, of parent: Entry?) -> Bool {
-    if let parent { return entry.parent == parent.id && entry.id != parent.id }
-    return entry.parent == entry.id || !entries.contains { $0.id == entry.parent }
-  }
-
-  /// The root, each folder on the way, and the path itself.
+  /// Each folder on the way from the root, and the path itself.
   private static func folders(to path: [UInt8]) -> [[UInt8]] {
     let slash = UInt8(ascii: "/")
     let ends = path.indices.dropFirst().filter { path[$0] == slash }
-    return [[slash]] + ends.map { Array(path[..<$0]) } + (path == [slash] ? [] : [path])
+    return ends.map { Array(path[..<$0]) } + (path == [slash] ? [] : [path])
   }
 }
 

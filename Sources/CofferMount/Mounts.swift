@@ -106,6 +106,8 @@ public enum Mounts {
     guard present.device == device else { throw .notMounted }
     if umount2(place, (isLazy ? CInt(MNT_DETACH) : 0) | CInt(UMOUNT_NOFOLLOW)) == 0 { return }
     if errno == EBUSY { throw busy(at: place) }
+    // The kernel came upon it, and keeps it where this name space of mounts has it from one of another user's.
+    if errno == EINVAL { throw entry(at: place)?.device == device ? .locked : .notMounted }
     // An ordinary user ends mounts through the helper.
     do {
       var helper = try Subprocess(
@@ -116,7 +118,8 @@ public enum Mounts {
       throw error.isAbsent ? .noHelper : .failed
     }
     guard let entry = entry(at: place) else { throw .notMounted }
-    throw entry.user.map { $0 != geteuid() } ?? false ? .notYours : busy(at: place)
+    if let user = entry.user, user != geteuid() { throw .notYours }
+    throw isLazy ? .locked : busy(at: place)
   }
 
   private static func busy(at place: String) -> MountError {

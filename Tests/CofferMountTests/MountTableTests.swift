@@ -7,7 +7,9 @@
 
   /// What is seen at a place, by the kernel's list of mounts.
   @Suite struct MountTableTests {
-    private func table(_ lines: String...) -> MountTable { MountTable(Data(lines.joined(separator: "\n").utf8)) }
+    private func table(_ lines: String...) -> MountTable {
+      MountTable(Data(lines.joined(separator: "\n").utf8), root: "20")
+    }
 
     private func seen(_ table: MountTable, _ place: String) -> String? { table.seen(at: Array(place.utf8))?.id }
 
@@ -31,6 +33,14 @@
       #expect(seen(table(Self.root, hidden), "/a/b") == "30")
       #expect(seen(table(Self.root, hidden, cover), "/a/b") == nil)
       #expect(seen(table(Self.root, moved, hidden, cover), "/a/b") == "25")
+    }
+
+    @Test func `what is mounted on the root itself is seen by nobody below it`() {
+      let found = table(
+        Self.root, "30 20 0:30 / /a rw - fuse.coffer coffer rw", "40 20 8:1 / / rw - ext4 /dev/a rw",
+        "41 40 0:41 / /a rw - tmpfs none rw", "42 30 0:42 / /a rw - tmpfs none rw")
+      #expect(seen(found, "/") == "20")
+      #expect(seen(found, "/a") == "42")
     }
 
     @Test func `layers of one device are told from what lies between, and what lies below them goes with them`() {
@@ -60,9 +70,9 @@
     @Test func `a list without a root, or that leads in a circle, comes to an end`() {
       #expect(seen(table("30 20 0:30 / /a rw - tmpfs none rw"), "/a") == "30")
       let circle = table(
-        "30 31 0:30 / /a rw - tmpfs none rw", "31 30 0:30 / /a rw - tmpfs none rw", "32 32 0:30 / / rw - tmpfs none rw")
+        "30 31 0:30 / /a rw - tmpfs none rw", "31 30 0:30 / /a rw - tmpfs none rw", "20 20 0:30 / / rw - tmpfs none rw")
       #expect(seen(circle, "/a") == nil)
-      #expect(seen(circle, "/") == "32")
+      #expect(seen(circle, "/") == "20")
       #expect(circle.below(circle.layers(of: "0:30", at: Array("/".utf8))).isEmpty)
       _ = circle.below([circle.entries[0]])
       let twice = table(
@@ -86,11 +96,13 @@
           [
             "mount -t tmpfs none \(any())", "mount -t tmpfs none \(any())", "mount --bind \(any()) \(any())",
             "mount --rbind \(any()) \(any())", "mount --move \(any()) \(any())", "umount -l \(any())",
+            "mount -t tmpfs none /", "mount --bind / /",
           ].randomElement(using: &random) ?? ""
         return "\(change) 2>/dev/null; mkdir -p \(places.joined(separator: " ")) 2>/dev/null; look"
       }
       let script = """
         look() {
+          exec 9< / && echo "root $(grep mnt_id /proc/self/fdinfo/9)"
           for place in \(places.joined(separator: " ")); do
             [ -d "$place" ] && exec 9< "$place" && echo "at $place $(grep mnt_id /proc/self/fdinfo/9)" && exec 9<&-
           done
@@ -115,14 +127,17 @@
       var found = 0
       for (look, change) in zip(looks, changes) {
         let lines = look.split(separator: "\n")
-        let table = MountTable(Data(lines.filter { !$0.hasPrefix("at ") }.joined(separator: "\n").utf8))
+        func words(_ line: Substring) -> [String] { line.split { $0 == " " || $0 == "\t" }.map(String.init) }
+        let root = try #require(lines.first { $0.hasPrefix("root ") }.flatMap { words($0).last })
+        let listed = lines.filter { !$0.hasPrefix("at ") && !$0.hasPrefix("root ") }
+        let table = MountTable(Data(listed.joined(separator: "\n").utf8), root: root)
         for line in lines where line.hasPrefix("at ") {
-          let words = line.split { $0 == " " || $0 == "\t" }
+          let words = words(line)
           let place = Array("\(base)/\(words[1])".utf8)
           // The mount that the place is in lies there, or above it.
           let lies = table.entries.first { $0.id == words[3] }?.place == place
           let seen = table.seen(at: place)
-          #expect(seen?.id == (lies ? String(words[3]) : nil), "\(words[1]) after \(change)\n\(look)")
+          #expect(seen?.id == (lies ? words[3] : nil), "\(words[1]) after \(change)\n\(look)")
           if lies { found += 1 }
         }
       }

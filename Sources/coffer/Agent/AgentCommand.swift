@@ -61,11 +61,16 @@ struct AgentStatusCommand: ParsableCommand {
 extension AgentStatus.Mount {
   /// For a person.
   fileprivate var line: String {
-    let notes =
-      (folder == "/" ? [] : ["folder \(PathText.shown(Array(folder.utf8)))"]) + (readOnly ? ["read only"] : [])
-      + (allowOther ? ["for other users too"] : [])
-      + (hasEnded ?? false ? ["ended, but not out of the tree: coffer unmount clears it away"] : [])
-      + (detached ? ["taken out of the tree, but programs use it still"] : [])
+    var notes: [String] = []
+    if folder != "/" { notes.append("folder \(PathText.shown(Array(folder.utf8)))") }
+    if readOnly { notes.append("read only") }
+    if allowOther { notes.append("for other users too") }
+    if hasEnded ?? false { notes.append("ended, but not out of the tree: coffer unmount clears it away") }
+    if hidden ?? false {
+      notes.append("hidden by what was mounted since")
+    } else if detached {
+      notes.append("taken out of the tree, but programs use it still")
+    }
     return ([PathText.shown(Array(place.utf8))] + notes).joined(separator: ", ")
   }
 }

@@ -13,8 +13,10 @@ struct AgentStatus: Codable, Sendable {
     let folder: String
     let readOnly: Bool
     let allowOther: Bool
-    /// Somebody has taken it out of the tree, and programs use it still.
+    /// It is not seen at its place: somebody has taken it out of the tree, and programs use it still, or has hidden it.
     var detached: Bool
+    /// It lies there, and something that was mounted since hides it.
+    var hidden: Bool?
     /// The system's number of it, the same in every name space of mounts; nil where it may be another's by now.
     var device: String?
     /// No other mount of this agent has it, nor will: the system gives its numbers to others, and so do people their places.

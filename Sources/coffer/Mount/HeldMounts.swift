@@ -56,6 +56,7 @@
       return servers.compactMap { server in
         guard var found = details[ObjectIdentifier(server)] else { return nil }
         found.detached = !server.isInTree
+        found.hidden = server.isHidden
         found.place = server.presentPlace
         found.device = server.isLetGo && found.detached ? nil : server.deviceNumber
         found.hasEnded = server.hasEnded

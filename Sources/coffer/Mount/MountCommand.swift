@@ -224,14 +224,18 @@
       /// By an agent that could not be asked.
       case isUnknown
       /// Nobody serves it any more. What was not synced when its agent was killed is lost; where the mount was torn from its agent, that
-      /// has stored it.
+      /// stores it.
       case isOver
+      /// The same, and an agent does not answer that may have been its own.
+      case isInDoubt
 
       var text: String {
         switch self {
         case .isDone, .goesOn: "unmounted"
         case .isOver:
           "unmounted. Nobody served it any more: where its agent was killed, what programs wrote last and did not sync may be lost"
+        case .isInDoubt:
+          "unmounted. Nobody served it any more. An agent does not answer: where it was that one's, it still has to store what programs wrote last"
         case .isLeft:
           "unmounted. What programs wrote last is stored by its agent, soon or when the last of them has ended"
         case .isUnknown:
@@ -284,7 +288,10 @@
           return .isDone
         }
         try leave(path, device)
-        if mount.detached { return .isLeft }
+        // It may have been its only place, if the agent calls that otherwise.
+        guard case .agent(_, _, let left) = AgentClient.serving(device), left.id == mount.id,
+          !left.detached || left.hidden ?? false
+        else { return .isLeft }
         Output.note("it was bound there: the vault stays mounted on \(PathText.shown(Array(mount.place.utf8)))")
         return .goesOn
       case .unanswered: return try unmountUnserved(path, device, isAgentSilent: true)
@@ -299,7 +306,7 @@
       switch Mounts.server(at: path) {
       case .gone:
         try clear(path, device)
-        return .isOver
+        return isAgentSilent ? .isInDoubt : .isOver
       // It is used by who has asked it, which the system could not tell from others.
       case .silent where !force: throw .silent
       case .answers where isAgentSilent && !force: throw .maybeSilent
@@ -342,9 +349,11 @@
 
   extension AgentStatus.Mount {
     /// Whether an unmount of the place where a person sees it is to end it: not where that is one more of its places, nor where it has
-    /// ended. One that the agent sees nowhere, while others do, is ended by force; else only their place is taken away.
+    /// ended. One that the agent sees nowhere, while others do, is ended by force, and so is one that is hidden at its place; else only
+    /// their place is taken away.
     fileprivate func ends(with path: String, isForced: Bool) -> Bool {
       if hasEnded ?? false { return false }
+      if hidden ?? false { return isForced && place.isSamePath(as: path) }
       return detached ? isForced : place.isSamePath(as: path)
     }
   }

@@ -21,7 +21,7 @@
           throw Failure.usage(
             "the name of the folder, or of one above it, is not UTF-8: "
               + (isEnding
-                ? "no mount can be ended by it; rename it, or end the agent with: coffer agent stop"
+                ? "no mount can be ended by it; give it another one"
                 : "a vault cannot be mounted there; choose another one"))
         }
         self.path = path
@@ -115,7 +115,7 @@
         case .noThread, .busy, .busyBelow, .silent, .maybeSilent, .notStored: 75
         case .notMounted: 66
         case .foreign: 64
-        case .notYours: 77
+        case .notYours, .locked: 77
         }
       let text = error.text(namingPrograms: Session.present.errors.isTerminal)
       switch (error, place) {
