@@ -144,9 +144,7 @@ extension MountServer {
 
   /// Takes it out of the tree, also where it was bound to its own place, and nothing else that somebody may have mounted there.
   private func takeDown(at place: String, isLazy: Bool) throws(MountError) {
-    guard isInTree, let device = device.withLock({ $0 }) else {
-      throw Mounts.isForeign(at: place) ? .foreign : .notMounted
-    }
+    guard isInTree, let device = device.withLock({ $0 }) else { throw Mounts.absence(at: place) }
     try Mounts.unmountAll(of: device, from: place, isLazy: isLazy)
   }
 

@@ -22,8 +22,10 @@ public enum Mounts {
     entry(at: place).flatMap { $0.isVault ? $0.device : nil }
   }
 
-  /// Whether something that is no vault is mounted and seen at a canonical path.
-  public static func isForeign(at place: String) -> Bool { entry(at: place).map { !$0.isVault } ?? false }
+  /// Why no vault's mount can be ended at a canonical path at which none is seen, or not the one that is meant.
+  public static func absence(at place: String) -> MountError {
+    entry(at: place).map { !$0.isVault } ?? false ? .foreign : .notMounted
+  }
 
   /// Where a vault's mount is, by its device: also where it is bound to, or something hides it.
   static func places(of device: String) -> [String] {

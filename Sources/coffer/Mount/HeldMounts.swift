@@ -64,6 +64,7 @@
         return found
       }
     }
+
     /// As of ``AgentStatus/Mount``, of a mount that has ended.
     private func storing(_ server: MountServer) -> (stored: Bool, pagesLost: Bool) {
       switch server.shortfall {

@@ -259,7 +259,7 @@
     private func end(_ path: String) throws(MountError) -> Storing {
       guard let mounts = Session.present.mounts else { return try unmountHere(path) }
       guard let server = mount.map(mounts.server(identified:)) ?? mounts.server(at: path) else {
-        throw mount == nil && Mounts.isForeign(at: path) ? .foreign : .notMounted
+        throw mount == nil ? Mounts.absence(at: path) : .notMounted
       }
       // Also where something was lost.
       defer { server.tellWhomItLeft() }
@@ -272,7 +272,7 @@
     /// For a place that a mount is only bound to, for one that the agent does not see, and for a mount of an agent that is gone, or that
     /// is not found.
     private func unmountHere(_ path: String) throws(MountError) -> Storing {
-      guard let device = Mounts.device(at: path) else { throw Mounts.isForeign(at: path) ? .foreign : .notMounted }
+      guard let device = Mounts.device(at: path) else { throw Mounts.absence(at: path) }
       switch AgentClient.serving(device) {
       case .agent(_, let status, let mount):
         // It was asked before, and did not answer then.
