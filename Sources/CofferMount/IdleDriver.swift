@@ -1,4 +1,4 @@
-internal import Glibc
+internal import CofferSystem
 
 /// What this machine's processors do when they have nothing to run, as far as it decides what waking one costs.
 enum IdleDriver: Equatable {
@@ -11,22 +11,13 @@ enum IdleDriver: Equatable {
 
   static var present: IdleDriver {
     IdleDriver(
-      driver: text(of: "/sys/devices/system/cpu/cpuidle/current_driver"),
-      pollTime: text(of: "/sys/module/haltpoll/parameters/guest_halt_poll_ns"))
+      driver: try? KernelFile.text(of: "/sys/devices/system/cpu/cpuidle/current_driver"),
+      pollTime: try? KernelFile.text(of: "/sys/module/haltpoll/parameters/guest_halt_poll_ns"))
   }
 
   /// - Parameters:
   ///   - driver, pollTime: what the kernel's files say of its name, and of the nanoseconds that it waits.
   init(driver: String?, pollTime: String?) {
     self = driver == "haltpoll\n" && pollTime == "0\n" ? .haltsAtOnce : .other
-  }
-
-  private static func text(of path: String) -> String? {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    var bytes = [UInt8](repeating: 0, count: 64)
-    let count = read(file, &bytes, bytes.count)
-    return count < 0 ? nil : String(decoding: bytes.prefix(count), as: UTF8.self)
   }
 }

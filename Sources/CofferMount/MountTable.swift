@@ -31,13 +31,13 @@ struct MountTable {
 
   /// As it is now.
   static var present: MountTable {
-    MountTable((try? Data(contentsOf: URL(fileURLWithPath: "/proc/self/mountinfo"))) ?? Data(), root: presentRoot)
+    MountTable((try? KernelFile.bytes(of: "/proc/self/mountinfo")) ?? [], root: presentRoot)
   }
 
   /// - Parameters:
   ///   - lines: as the kernel lists them.
   ///   - root: the number of the mount that the root lies in.
-  init(_ lines: Data, root: String) {
+  init(_ lines: [UInt8], root: String) {
     entries = lines.split(separator: UInt8(ascii: "\n")).compactMap(Entry.init)
     self.root = root
   }
@@ -45,7 +45,7 @@ struct MountTable {
   /// By proc_pid_fdinfo(5). Empty where it is not told: then nothing is seen anywhere.
   private static var presentRoot: String {
     guard let root = try? FileSystem().open("/", .passage),
-      let told = try? String(contentsOfFile: "/proc/self/fdinfo/\(root.number)", encoding: .utf8)
+      let told = try? KernelFile.text(of: "/proc/self/fdinfo/\(root.number)")
     else { return "" }
     let line = told.split(separator: "\n").first { $0.hasPrefix("mnt_id:") }
     return line.map { $0.dropFirst("mnt_id:".count).trimmingCharacters(in: .whitespaces) } ?? ""
@@ -99,7 +99,7 @@ struct MountTable {
 }
 
 extension MountTable.Entry {
-  fileprivate init?(_ line: Data) {
+  fileprivate init?(_ line: ArraySlice<UInt8>) {
     // The first two fields are numbers of the mount and of its parent, the third is the device, the fourth what is shown of it, the
     // fifth the mount point; behind a dash are the type, the source, which may be empty, and the file system's own options.
     let fields = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
@@ -108,19 +108,20 @@ extension MountTable.Entry {
     id = text(0)
     parent = text(1)
     device = text(2)
-    isWhole = fields[3] == Data("/".utf8)
+    isWhole = fields[3].elementsEqual("/".utf8)
     place = Self.unescaped(fields[4])
     // What cannot be read is no vault, but lies where it lies.
-    let details = fields[5...].drop { $0 != Data("-".utf8) }.dropFirst().map { String(decoding: $0, as: UTF8.self) }
+    let details = fields[5...].drop { !$0.elementsEqual("-".utf8) }.dropFirst()
+      .map { String(decoding: $0, as: UTF8.self) }
     kind = details.first ?? ""
     let user = details.last?.split(separator: ",").first { $0.hasPrefix("user_id=") }
     self.user = user.flatMap { uid_t($0.dropFirst("user_id=".count)) }
   }
 
   /// Spaces, tabs, line breaks and backslashes stand as three octal digits.
-  private static func unescaped(_ text: Data) -> [UInt8] {
+  private static func unescaped(_ text: ArraySlice<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
-    var rest = Array(text)[...]
+    var rest = text
     while let byte = rest.popFirst() {
       if byte == UInt8(ascii: "\\"), rest.count >= 3,
         let code = UInt8(String(decoding: rest.prefix(3), as: UTF8.self), radix: 8)

@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import Foundation
 internal import Glibc
 
@@ -74,7 +75,7 @@ public struct MountUsers: Sendable, Equatable {
 
   /// As the kernel has it, up to 15 bytes, which any program can choose.
   private static func name(of process: Int32) -> String {
-    let text = (try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8)) ?? "?"
+    let text = (try? KernelFile.text(of: "/proc/\(process)/comm")) ?? "?"
     return String(text.unicodeScalars.filter { isHarmless($0) }.map(Character.init))
   }
 }

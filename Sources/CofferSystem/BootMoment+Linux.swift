@@ -23,9 +23,8 @@
     }
 
     private static let systemBoot: [UInt8] = {
-      let file = try? FileSystem().open("/proc/sys/kernel/random/boot_id", .readOnly)
-      guard let bytes = try? file?.contents(limit: 64) else { return unknownBoot }
-      return boot(uuid: String(decoding: bytes, as: UTF8.self))
+      let uuid = try? KernelFile.text(of: "/proc/sys/kernel/random/boot_id", limit: 64)
+      return uuid.map { boot(uuid: $0) } ?? unknownBoot
     }()
   }
 #endif

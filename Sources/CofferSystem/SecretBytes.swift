@@ -17,10 +17,11 @@ public final class SecretBytes: Sendable, CustomStringConvertible, CustomReflect
   /// A buffer of `count` bytes that `fill` writes once.
   public init(count: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
     self.count = count
-    // Whole pages of its own: locking and unlocking work on pages, and must not touch another secret's.
+    // Whole pages, for locking works on pages; and never the allocator's: where the process keeps all its memory out of swap, a page that
+    // was unlocked would hold other things later, and might go there.
     capacity = (max(count, 1) + Self.pageSize - 1) / Self.pageSize * Self.pageSize
-    storage = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: Self.pageSize)
-    memset(storage, 0, capacity)
+    guard let storage = coffer_map_memory(capacity) else { fatalError("there is no memory left") }
+    self.storage = storage
     mlock(storage, capacity)
     try fill(UnsafeMutableRawBufferPointer(start: storage, count: count))
   }
@@ -32,8 +33,7 @@ public final class SecretBytes: Sendable, CustomStringConvertible, CustomReflect
 
   deinit {
     coffer_zero(storage, capacity)
-    munlock(storage, capacity)
-    storage.deallocate()
+    coffer_unmap_memory(storage, capacity)
   }
 
   /// Compares without telling by its time where a difference is.

@@ -44,9 +44,24 @@
       guard ioctl(disk.number, 0x8004_587d, &flags) == 0 else { throw SystemError(code: errno, call: "ioctl") }
     }
 
+    /// Mounts it as after a power cut.
     public func remount() throws {
-      try Self.run("/usr/bin/umount", [mountPoint])
-      try mount()
+      // As long as another process has it in a name space of mounts of its own, what is mounted again is the file system that was shut down.
+      let end = ContinuousClock.now + .seconds(120)
+      repeat {
+        try Self.run("/usr/bin/umount", [mountPoint])
+        try mount()
+      } while isShutDown && ContinuousClock.now < end
+    }
+
+    private var isShutDown: Bool {
+      do {
+        try FileSystem().makeDirectory(folder("disk/tried"))
+        _ = try FileSystem().removeDirectory(folder("disk/tried"))
+        return false
+      } catch {
+        return error.code == EIO
+      }
     }
 
     private static func run(_ program: String, _ arguments: [String]) throws {

@@ -16,10 +16,8 @@ enum ResidentMemory {
   }
 
   private static func field(_ name: String) -> Int? {
-    guard let bytes = try? FileSystem().open("/proc/self/status", .readOnly).contents(limit: 64 << 10) else {
-      return nil
-    }
-    for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where line.hasPrefix(name) {
+    guard let status = try? KernelFile.text(of: "/proc/self/status") else { return nil }
+    for line in status.split(separator: "\n") where line.hasPrefix(name) {
       return line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) }
         .map { $0 << 10 }
     }

@@ -8,7 +8,7 @@
   /// What is seen at a place, by the kernel's list of mounts.
   @Suite struct MountTableTests {
     private func table(_ lines: String...) -> MountTable {
-      MountTable(Data(lines.joined(separator: "\n").utf8), root: "20")
+      MountTable(Array(lines.joined(separator: "\n").utf8), root: "20")
     }
 
     private func seen(_ table: MountTable, _ place: String) -> String? { table.seen(at: Array(place.utf8))?.id }
@@ -130,7 +130,7 @@
         func words(_ line: Substring) -> [String] { line.split { $0 == " " || $0 == "\t" }.map(String.init) }
         let root = try #require(lines.first { $0.hasPrefix("root ") }.flatMap { words($0).last })
         let listed = lines.filter { !$0.hasPrefix("at ") && !$0.hasPrefix("root ") }
-        let table = MountTable(Data(listed.joined(separator: "\n").utf8), root: root)
+        let table = MountTable(Array(listed.joined(separator: "\n").utf8), root: root)
         for line in lines where line.hasPrefix("at ") {
           let words = words(line)
           let place = Array("\(base)/\(words[1])".utf8)

@@ -70,7 +70,7 @@ import Testing
 
   /// The most memory that a process has had, in KiB.
   private static func peak(_ process: Int32) -> Int {
-    let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+    let status = (try? KernelFile.text(of: "/proc/\(process)/status")) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
     return line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Int($0) } ?? 0
   }

@@ -1,3 +1,4 @@
+import CofferSystem
 import Foundation
 import Glibc
 import Synchronization
@@ -66,7 +67,7 @@ final class ServerProcess: Sendable {
 
   /// By proc(5): it has ended and nobody has asked how.
   private static func isZombie(_ processID: Int32) -> Bool {
-    let text = (try? String(contentsOfFile: "/proc/\(processID)/stat", encoding: .utf8)) ?? ""
+    let text = (try? KernelFile.text(of: "/proc/\(processID)/stat")) ?? ""
     return text.split(separator: ")").last?.split(separator: " ").first.map { $0 == "Z" || $0 == "X" } ?? true
   }
 

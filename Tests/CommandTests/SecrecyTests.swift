@@ -1,3 +1,4 @@
+import CofferSystem
 import Foundation
 import Glibc
 import Testing
@@ -18,7 +19,7 @@ import Testing
       // As on a machine where core dumps are wanted.
       let program = try desk.start("/bin/sh", ["-c", "umask 000; ulimit -c unlimited; exec '\(command)"])
       if command.contains("put") { #expect(program.send(noise(1 << 20))) } else { _ = program.line() }
-      let limits = try String(contentsOfFile: "/proc/\(program.processID)/limits", encoding: .utf8)
+      let limits = try KernelFile.text(of: "/proc/\(program.processID)/limits")
       let core = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") })
       #expect(core.split(separator: " ").filter { $0 == "0" }.count == 2, "\(core)")
       program.signal(SIGABRT)

@@ -60,7 +60,7 @@
       _ = try Self.waitingForInput(helper.processID)
       let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(helper.processID)/fd")
       #expect(Set(names) == ["0", "1", "2"])
-      #expect(try Data(contentsOf: URL(filePath: "/proc/\(helper.processID)/environ")).isEmpty)
+      #expect(try KernelFile.bytes(of: "/proc/\(helper.processID)/environ").isEmpty)
     }
 
     @Test func `that is not there has not told the type`() {
@@ -111,7 +111,7 @@
     }
 
     private static func table(_ path: String) throws -> [String] {
-      String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self).split(separator: "\n").map(String.init)
+      try KernelFile.text(of: path).split(separator: "\n").map(String.init)
     }
   }
 #endif

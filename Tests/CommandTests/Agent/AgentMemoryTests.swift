@@ -155,7 +155,7 @@ final class AgentMemoryTests {
   @Test func `no page that can be written is in swap or may go there`() throws {
     try desk.unlock()
     try #require(try desk.agentStatus()?["memoryLocked"] as? Bool == true, "the system limits locked memory")
-    let map = try String(contentsOfFile: "/proc/\(try desk.agentProcess())/smaps", encoding: .utf8)
+    let map = try KernelFile.text(of: "/proc/\(try desk.agentProcess())/smaps")
     var (mapping, kibibytes) = ("", 0)
     for line in map.split(separator: "\n") {
       let fields = line.split(separator: " ", omittingEmptySubsequences: true)
@@ -212,7 +212,7 @@ final class AgentMemoryTests {
 /// What the system writes of a program that crashes.
 private enum CoreDump {
   static let isWrittenToFiles: Bool = {
-    let pattern = try? String(contentsOfFile: "/proc/sys/kernel/core_pattern", encoding: .utf8)
+    let pattern = try? KernelFile.text(of: "/proc/sys/kernel/core_pattern")
     return pattern?.hasPrefix("core") ?? false
   }()
 

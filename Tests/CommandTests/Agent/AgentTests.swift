@@ -94,10 +94,10 @@ import Testing
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd") == "/")
     #expect(getsid(pid_t(process)) == pid_t(process))
     for file in ["cmdline", "environ"] {
-      let bytes = try Data(contentsOf: URL(filePath: "/proc/\(process)/\(file)"))
-      #expect(bytes.range(of: Data(Desk.passcode.utf8)) == nil && !bytes.isEmpty)
+      let bytes = try KernelFile.bytes(of: "/proc/\(process)/\(file)")
+      #expect(!bytes.contains(Array(Desk.passcode.utf8)) && !bytes.isEmpty)
     }
-    let limits = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+    let limits = try KernelFile.text(of: "/proc/\(process)/status")
     let locked = try #require(limits.split(separator: "\n").first { $0.hasPrefix("VmLck:") })
     let kibibytes = Int(locked.split(whereSeparator: \.isWhitespace)[1]) ?? 0
     #expect((status["memoryLocked"] as? Bool == true) == (kibibytes > 10_000))

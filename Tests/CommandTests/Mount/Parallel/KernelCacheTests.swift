@@ -1,3 +1,4 @@
+import CofferSystem
 import Foundation
 import Glibc
 import Testing
@@ -60,7 +61,7 @@ import Testing
     let agent = try ground.desk.agentProcess()
     kill(agent, SIGSTOP)
     defer { kill(agent, SIGCONT) }
-    while try !String(contentsOfFile: "/proc/\(agent)/status", encoding: .utf8).contains("State:\tT") { sched_yield() }
+    while try !KernelFile.text(of: "/proc/\(agent)/status").contains("State:\tT") { sched_yield() }
     #expect(reader.send(Array("\n".utf8)))
     for name in [
       "stat", "fstat", "lstat", "missing", "readlink", "access", "chdir", "read", "end", "mapping", "names", "flock",
@@ -73,7 +74,7 @@ import Testing
   func `the kernel reads so far ahead that several threads open blocks`() throws {
     let device = try Kernel.stat(ground.path).device
     let (major, minor) = (device >> 8 & 0xfff, device & 0xff | device >> 12 & 0xfff00)
-    let text = try String(contentsOfFile: "/sys/class/bdi/\(major):\(minor)/read_ahead_kb", encoding: .utf8)
+    let text = try KernelFile.text(of: "/sys/class/bdi/\(major):\(minor)/read_ahead_kb")
     #expect(text == "1024\n")
   }
 }

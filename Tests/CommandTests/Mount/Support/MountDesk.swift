@@ -1,3 +1,4 @@
+import CofferSystem
 import CofferTestSupport
 import Foundation
 import Testing
@@ -35,7 +36,7 @@ class MountDesk {
   }
 
   var isMounted: Bool {
-    get throws { try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8).contains(desk.path("mnt") + " ") }
+    get throws { try KernelFile.text(of: "/proc/self/mountinfo").contains(desk.path("mnt") + " ") }
   }
 
   func expectTold(

@@ -1,3 +1,4 @@
+import CofferSystem
 import Foundation
 import Glibc
 import Testing
@@ -69,8 +70,8 @@ final class Peer {
   func waitUntilAsleep(in call: Int) throws {
     let place = "/proc/\(processID)"
     while true {
-      let current = try String(contentsOfFile: place + "/syscall", encoding: .utf8)
-      let state = try String(contentsOfFile: place + "/stat", encoding: .utf8)
+      let current = try KernelFile.text(of: place + "/syscall")
+      let state = try KernelFile.text(of: place + "/stat")
       if current.hasPrefix("\(call) "), state.contains(") S ") { return }
       sched_yield()
     }

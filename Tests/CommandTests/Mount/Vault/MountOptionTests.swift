@@ -1,3 +1,4 @@
+import CofferSystem
 import Foundation
 import Glibc
 import Testing
@@ -75,8 +76,8 @@ import Testing
   /// Whether idle processors are left to the driver for guests, which was told not to wait, and this user may ask it to keep
   /// them awake.
   private static let processorsCanBeKeptAwake =
-    (try? String(contentsOfFile: "/sys/devices/system/cpu/cpuidle/current_driver", encoding: .utf8)) == "haltpoll\n"
-    && (try? String(contentsOfFile: "/sys/module/haltpoll/parameters/guest_halt_poll_ns", encoding: .utf8)) == "0\n"
+    (try? KernelFile.text(of: "/sys/devices/system/cpu/cpuidle/current_driver")) == "haltpoll\n"
+    && (try? KernelFile.text(of: "/sys/module/haltpoll/parameters/guest_halt_poll_ns")) == "0\n"
     && access("/dev/cpu_dma_latency", W_OK) == 0
 
   @Test(.enabled(if: processorsCanBeKeptAwake, "needs root in a guest whose driver cpuidle-haltpoll does not wait"))

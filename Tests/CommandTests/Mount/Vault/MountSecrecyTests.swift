@@ -1,3 +1,4 @@
+import CofferSystem
 import Foundation
 import Glibc
 import Testing
@@ -48,7 +49,7 @@ import Testing
     #expect(outcome { try Kernel.makeFile(top + "/locked-\(canary)") } == CallError(EACCES))
     try desk.unlock()
     #expect(try places(of: canary) == [])
-    let mounts = try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)
+    let mounts = try KernelFile.text(of: "/proc/self/mountinfo")
     #expect(!mounts.contains(canary))
     #expect(try desk.run("coffer", ["unmount", "--force", "mnt"]).code == 0)
     agent.signal(SIGTERM)

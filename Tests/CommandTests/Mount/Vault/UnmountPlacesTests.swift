@@ -136,6 +136,42 @@ final class UnmountPlacesTests: MountDesk {
     #expect(try !isMounted)
   }
 
+  /// The kernel gives a list of more than a page in portions.
+  private static let crowd =
+    "for number in $(seq 100); do mkdir -p others/$number && mount -t tmpfs none others/$number; done"
+
+  @Test func `what is mounted behind many others is seen`() throws {
+    try desk.done("mount", "mnt")
+    let told = try inside(
+      """
+      unset COFFER_VAULT
+      \(Self.crowd)
+      mount --bind mnt second && coffer unmount second; echo $?
+      mount -t tmpfs none mnt && echo data > mnt/precious
+      coffer unmount --force mnt; echo $?; cat mnt/precious; umount mnt; coffer unmount mnt; echo $?; \(seen("mnt"))
+      """)
+    #expect(told.contains("stays mounted on \(desk.path("mnt"))\ncoffer: unmounted\n0\n"), "\(told)")
+    #expect(told.contains("what is mounted there is no vault\n64\ndata\n"), "\(told)")
+    #expect(told.hasSuffix("coffer: unmounted\n0\n0\n"), "\(told)")
+  }
+
+  @Test func `an agent sees its mount behind many others`() throws {
+    try desk.write(
+      "inside",
+      """
+      \(Self.crowd)
+      coffer mount --passcode-file passcode mnt && echo text > mnt/file
+      coffer agent status; coffer mount second && coffer unmount second; echo $?
+      exec 7< mnt/file; coffer unmount mnt; echo $?; exec 7<&-
+      coffer unmount mnt; echo $?; \(seen("mnt")); coffer cat /file; coffer agent stop
+      """)
+    let told = try desk.shell("unshare --mount --propagation private sh inside 2>&1").output
+    #expect(told.contains("  \(desk.path("mnt"))"), "\(told)")
+    #expect(!told.contains("taken out of the tree"), "\(told)")
+    #expect(told.contains("programs use files in it") && told.contains("75\n"), "\(told)")
+    #expect(told.contains("coffer: unmounted\n0\n0\ntext\n"), "\(told)")
+  }
+
   @Test(arguments: ["", "--force"])
   func `a place that a mount is bound to goes alone where its own is hidden`(_ option: String) throws {
     try shell("mkdir -p deep/mnt bound")
