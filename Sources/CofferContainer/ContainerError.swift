@@ -67,11 +67,11 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .wrongRecoveryKey,
       .wrongEscrowKey, .clearing, .deviceSecretMissing, .locked:
       .refused
-    case .inUse, .busy: .tryAgain
+    case .inUse, .busy, .noMemory: .tryAgain
     case .emptyPasscode, .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink,
       .wrongKind, .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage
-    case .sourceChanged, .system, .keyStore, .database: .inputOutput
+    case .sourceChanged, .system, .keyStore, .database, .readOnlyDisk: .inputOutput
     case .needsReopening: .closedToChanges
     case .rncryptor(let error): category(of: error)
     case .cancelled: .cancelled

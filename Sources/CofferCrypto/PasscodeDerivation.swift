@@ -38,7 +38,13 @@ public struct PasscodeDerivation: Hashable, Sendable {
   /// Bytes of memory that one derivation takes.
   public var memory: Int { 128 * blockSize << costExponent }
 
-  /// Derives a key from a passcode.
+  /// Throws `CryptoError.noMemory` where the system does not give so much at this moment.
+  public func requireMemory() throws(CryptoError) {
+    // And what is small beside it.
+    guard FreeMemory.isThere(byteCount: memory + 1 << 20) else { throw .noMemory(byteCount: memory) }
+  }
+
+  /// Derives a key from a passcode. Throws `CryptoError.noMemory`.
   public func key(for passcode: SecretBytes) throws(CryptoError) -> SecretKey {
     do {
       return try clearingStack(.large) {
@@ -50,7 +56,8 @@ public struct PasscodeDerivation: Hashable, Sendable {
         }
       }
     } catch {
-      throw .invalid("passcode derivation")
+      // With parameters within their ranges nothing else fails.
+      throw .noMemory(byteCount: memory)
     }
   }
 }

@@ -20,13 +20,15 @@ public enum ProcessHardening {
     }
   }
 
-  /// No core dumps, no debugger of the same user, no report of a crash, and files that nobody else may read unless said
-  /// otherwise.
+  /// No core dumps, no debugger of the same user, no report of a crash, no end by a limit of a file's size, and files that nobody else may
+  /// read unless said otherwise.
   public static func apply() throws(SystemError) {
     // Swift's own report of a crash shows memory that the registers point to.
     for number in [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGQUIT] where coffer_ignores(number) == 0 {
       signal(number, SIG_DFL)
     }
+    // What would make a file larger than the process may (RLIMIT_FSIZE) fails, and does not end it.
+    signal(SIGXFSZ, SIG_IGN)
     umask(0o077)
     guard coffer_forbid_core_dumps() == 0 else { throw .last("prctl") }
   }

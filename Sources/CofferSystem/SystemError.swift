@@ -27,8 +27,11 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   public var meaning: String { String(cString: strerror(code)) }
 
   public var isFull: Bool { code == ENOSPC || code == EDQUOT }
-  /// The process or the system has no descriptor or memory to give at this moment.
-  public var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code) }
+  /// The process or the system has no descriptor, memory or process to give at this moment.
+  public var isShortage: Bool {
+    [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code) || code == EAGAIN && call == "posix_spawn"
+  }
+  public var isReadOnlyDisk: Bool { code == EROFS }
   public var isInterrupt: Bool { code == EINTR }
   public var isAbsent: Bool { code == ENOENT || code == ENOTDIR }
   /// There is nothing of the name, and every part of the way there is a directory.

@@ -16,6 +16,7 @@ extension VaultError {
       if case .nothingKept = error { return .deviceSecretMissing }
       return .keyStore(error)
     case let error as RNCryptorError: return .rncryptor(error)
+    case CryptoError.noMemory(let byteCount): return .noMemory(byteCount: byteCount)
     case is CryptoError, is MalformedBytes: return .damaged(what: "a sealed record")
     case let error as DatabaseError:
       switch error.resultCode {

@@ -104,6 +104,10 @@ public enum VaultError: Error, Equatable, Sendable {
   case cancelled
   /// The disk is full.
   case full
+  /// The disk of the vault's folder can only be read, and whoever opens a vault writes to it.
+  case readOnlyDisk
+  /// The system has not so much memory as a try of a passcode takes; nothing was tried.
+  case noMemory(byteCount: Int)
   /// The vault's disk is full, or that of its key store, so that what was changed last is not stored.
   case unstored
   case system(SystemError)
@@ -192,6 +196,11 @@ extension VaultError: CustomStringConvertible {
     case .rncryptor(let error): error.description
     case .cancelled: "interrupted; nothing was left half done"
     case .full: "the disk is full"
+    case .readOnlyDisk:
+      "the vault lies on a disk that can only be read, and opening it writes there; copy its folder to another disk, and open the copy"
+    case .noMemory(let byteCount):
+      "a passcode takes \(byteCount >> 20) MiB of memory, and the system does not give so much now (ulimit -v may say why); nothing was "
+        + "tried: end other programs, and try again"
     case .unstored:
       "the disk of the vault, or of its key store, is full: what was changed last could not be stored, and would be missing. Make room "
         + "there, and try again"

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import CofferSystem
+internal import Foundation
 
 /// `coffer-server`.
 @main
@@ -23,6 +24,14 @@ struct CofferServerCommand: AsyncParsableCommand {
     } catch {
       // There is nowhere to say why.
       exit(withError: ExitCode(74))
+    }
+    if CommandLine.argc == 0 {
+      // Swift reads them from /proc, and tells of none where that is not there: as if help had been asked for.
+      FileHandle.standardError.write(
+        Data(
+          "coffer-server: what was asked for cannot be read: /proc is not mounted here; mount it, and try again\n".utf8)
+      )
+      exit(withError: ExitCode(75))
     }
     do {
       var command = try parseAsRoot()

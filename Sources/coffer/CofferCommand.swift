@@ -54,16 +54,10 @@ struct CofferCommand: AsyncParsableCommand {
       try ProcessHardening.apply()
       AllocatorTuning.keepFreedBlocks()
       AllocatorTuning.overwriteFreedBlocks()
+      try Arguments.requireTold()
       try Arguments.requireUTF8()
       var command = try parseAsRoot()
-      if let served = command as? any ServedCommand, let end = try AgentClient.run(served) {
-        switch end {
-        case .exit(let code): throw ExitCode(code)
-        case .signal(let number):
-          SignalRelay.endProcess(by: number)
-          throw ExitCode(128 + number)
-        }
-      }
+      if let served = command as? any ServedCommand, let end = try AgentClient.run(served) { try end.endProcess() }
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
@@ -91,6 +85,16 @@ struct CofferCommand: AsyncParsableCommand {
 
 /// The command line as the system gave it.
 enum Arguments {
+  /// Swift reads them from /proc, and tells of none at all where that is not there: this command would do nothing, as if it had been
+  /// asked for help.
+  static func requireTold() throws {
+    if CommandLine.argc == 0 {
+      throw Failure(
+        code: 75,
+        text: "what this command was asked for cannot be read: /proc is not mounted here; mount it, and try again")
+    }
+  }
+
   /// Swift repairs bytes that are not UTF-8, and the repaired name would be another file's: refuse.
   static func requireUTF8() throws {
     for index in 0..<Int(CommandLine.argc) {

@@ -49,11 +49,16 @@ struct LockedVault {
 
   /// Opens the keybag with a passcode, through the gate: **the only way to a derivation of a passcode to be tried**.
   ///
-  /// Throws `wiped`, `deviceSecretMissing`, `damaged`, `outdatedKeybag`, `tooManyAttempts` before `passcode` is called,
+  /// Throws `wiped`, `deviceSecretMissing`, `damaged`, `outdatedKeybag`, `tooManyAttempts`, `noMemory` before `passcode` is called,
   /// and `emptyPasscode` and `wrongPasscode` after it.
   func unlock(passcode: () throws -> SecretBytes, deriving derive: Derive = { try $0.key(for: $1) }) throws -> Opened {
     // What refuses any passcode is said before somebody is asked for one.
-    try withLock { try requireOpen(gate(for: self.wrapped())) }
+    try withLock {
+      let wrapped = try self.wrapped()
+      try requireOpen(gate(for: wrapped))
+      // A try that could not be made is not counted.
+      try wrapped.keybag.derivation.requireMemory()
+    }
     let passcode = try AskedPasscode(asking: passcode).value
     // No vault has it: a slip of the finger or an empty file is no try.
     try passcode.requirePasscode()

@@ -1,3 +1,4 @@
+internal import ArgumentParser
 internal import CofferContainer
 internal import CofferSystem
 internal import Foundation
@@ -56,6 +57,20 @@ struct AgentClient {
     return isUnanswered ? .unanswered : .nobody
   }
 
+  /// The agent that ``connect(_:)`` finds. Throws where it does not answer soon.
+  static func connectBriefly(_ options: GlobalOptions) throws -> AgentClient? {
+    guard let asked = try connect(options) else { return nil }
+    if asked.briefStatus() == nil, !asked.hasAnswered(within: 0) {
+      let process = (try? asked.socket.peerProcess()).flatMap { $0 > 0 ? " (process \($0))" : nil } ?? ""
+      throw Failure(
+        code: 75,
+        text:
+          "no vault is seen there, and the agent of the vault that is named\(process) does not answer, which may have one "
+          + "there: it may have been stopped; let it go on (kill -CONT), and try again")
+    }
+    return try connect(options)
+  }
+
   /// Nil where the agent does not answer soon: it may be another's business why.
   private func briefStatus() -> AgentStatus? {
     guard send(AgentRequest(.status(untilLocked: false), of: folder)), hasAnswered(within: Self.briefTime),
@@ -88,6 +103,16 @@ struct AgentClient {
     case exit(Int32)
     /// As a program that this signal ends.
     case signal(Int32)
+
+    /// Ends this process in the same way.
+    func endProcess() throws {
+      switch self {
+      case .exit(let code): throw ExitCode(code)
+      case .signal(let number):
+        SignalRelay.endProcess(by: number)
+        throw ExitCode(128 + number)
+      }
+    }
   }
 
   /// Lets the agent run this process's command; nil where no agent does, and nothing was done.

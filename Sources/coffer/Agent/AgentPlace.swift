@@ -29,10 +29,10 @@ struct AgentPlace {
   private static var statePath: String {
     let path = Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
     let base = Environment["XDG_STATE_HOME"] ?? Environment["HOME"] ?? ""
-    guard isInForeignHands(path, from: base), let home = FileManager.default.homeDirectory(forUser: NSUserName()) else {
+    guard isInForeignHands(path, from: base), let home = Environment.userHome else {
       return path
     }
-    return home.path + "/.local/state/coffer/run"
+    return home + "/.local/state/coffer/run"
   }
 
   /// Whether what is there of a path from `base` on is another user's than the system's: what is made there would shut them out, and
@@ -92,8 +92,21 @@ struct AgentPlace {
   static func of(_ vault: VaultID, making: Bool = false) throws -> AgentPlace? {
     let (files, path) = (FileSystem(), folderPath)
     guard path.hasPrefix("/") else { throw Failure.usage("XDG_RUNTIME_DIR and XDG_STATE_HOME must be absolute paths") }
-    if making { try files.makeDirectories(path) }
+    if making { try explaining(path) { () throws(SystemError) in try files.makeDirectories(path) } }
     return try at(path, vault)
+  }
+
+  /// Runs `body`; what fails says where it was tried, and who decided that.
+  private static func explaining<Result>(_ path: String, _ body: () throws(SystemError) -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      throw Failure(
+        code: Failure.code(error),
+        text:
+          "agents cannot be started in their folder, \(PathText.shown(Array(path.utf8))): \(error); XDG_RUNTIME_DIR, or where that is not "
+          + "yours XDG_STATE_HOME or HOME, say where it lies")
+    }
   }
 
   private static func at(_ path: String, _ vault: VaultID) throws -> AgentPlace? {
@@ -144,8 +157,10 @@ struct AgentPlace {
 
   /// What starts an agent, so that of two that do at the same moment one finds the other's: waits for its turn.
   func takeStart() throws -> OwnedDescriptor {
-    let lock = try files.open(name + ".start", [.readWrite, .create, .noFollow], in: folder)
-    try lock.waitForExclusiveLock()
-    return lock
+    try Self.explaining(path) { () throws(SystemError) in
+      let lock = try files.open(name + ".start", [.readWrite, .create, .noFollow], in: folder)
+      try lock.waitForExclusiveLock()
+      return lock
+    }
   }
 }

@@ -115,7 +115,7 @@ final class HeldVault: Sendable {
       return nil
     } catch let error as ContainerError {
       switch error.category {
-      case .cannotCreate, .inputOutput:
+      case .cannotCreate, .inputOutput, .tryAgain:
         return .outcome(
           code: Failure.code(error.category),
           text: "\(error.description): what programs wrote last is not stored. \(Self.advice)")
@@ -125,7 +125,7 @@ final class HeldVault: Sendable {
           text:
             "\(error.description). What programs wrote since then cannot be stored any more; end the agent all the same with: "
             + "coffer agent stop --force")
-      case .usage, .damaged, .notFound, .tryAgain, .refused, .cancelled: return nil
+      case .usage, .damaged, .notFound, .refused, .cancelled: return nil
       }
     } catch {
       return nil

@@ -112,15 +112,11 @@
       unlock.settings = settings
       let isNew = try unlock.startAgent()
       if isNew, foreground { noteIdleLock() }
-      switch try AgentClient.run(self) {
-      case .exit(let code):
-        if isNew { if code == 0 { noteIdleLock() } else { endUnused() } }
-        throw ExitCode(code)
-      case .signal(let number):
-        SignalRelay.endProcess(by: number)
-        throw ExitCode(128 + number)
-      case nil: throw Failure(code: 75, text: "the agent has ended again; try again")
+      guard let end = try AgentClient.run(self) else {
+        throw Failure(code: 75, text: "the agent has ended again; try again")
       }
+      if isNew, case .exit(let code) = end { if code == 0 { noteIdleLock() } else { endUnused() } }
+      try end.endProcess()
     }
 
     private func noteIdleLock() {
@@ -187,7 +183,7 @@
     func agent() throws -> AgentClient? {
       let path = try MountPoint(directory, isEnding: true).path
       guard let device = Mounts.device(at: path) else {
-        return (try? AgentClient.isVaultSeen(options)) == true ? try AgentClient.connect(options) : nil
+        return (try? AgentClient.isVaultSeen(options)) == true ? try AgentClient.connectBriefly(options) : nil
       }
       guard case .agent(let found, _, let mount) = AgentClient.serving(device),
         mount.ends(with: path, isForced: force)
@@ -246,17 +242,23 @@
 
     func run() throws {
       let path = try place ?? MountPoint(directory, isEnding: true).path
-      let storing: Storing
+      let ended: Storing?
       do {
-        storing = try MountUsers.$asker.withValue(Session.present.process) { try end(path) }
+        ended = try MountUsers.$asker.withValue(Session.present.process) { try end(path) }
       } catch let error as MountError {
         throw Failure(error, at: path)
+      }
+      guard let storing = ended else {
+        // It did not answer when it was asked first, and does now.
+        guard let end = try AgentClient.run(self) else { throw Failure(MountError.silent) }
+        return try end.endProcess()
       }
       if options.json { return try Output.json(Answer(unmounted: path, stored: storing == .isDone)) }
       Output.note(storing.text)
     }
 
-    private func end(_ path: String) throws(MountError) -> Storing {
+    /// Nil where an agent is to do it.
+    private func end(_ path: String) throws(MountError) -> Storing? {
       guard let mounts = Session.present.mounts else { return try unmountHere(path) }
       guard let server = mount.map(mounts.server(identified:)) ?? mounts.server(at: path) else {
         throw mount == nil ? Mounts.absence(at: path) : .notMounted
@@ -270,13 +272,12 @@
     }
 
     /// For a place that a mount is only bound to, for one that the agent does not see, and for a mount of an agent that is gone, or that
-    /// is not found.
-    private func unmountHere(_ path: String) throws(MountError) -> Storing {
+    /// is not found. Nil where an agent is to end it.
+    private func unmountHere(_ path: String) throws(MountError) -> Storing? {
       guard let device = Mounts.device(at: path) else { throw Mounts.absence(at: path) }
       switch AgentClient.serving(device) {
       case .agent(_, let status, let mount):
-        // It was asked before, and did not answer then.
-        if mount.ends(with: path, isForced: force) { throw .silent }
+        if mount.ends(with: path, isForced: force) { return nil }
         if mount.hasEnded ?? false {
           try clear(path, device)
           // Whoever ended it was told, or nobody.

@@ -14,6 +14,7 @@
     /// - Parameter isEnding: it may lie in a mount, or be one, whose server answers nobody. Throws soon then.
     init(_ argument: String, isEnding: Bool = false) throws {
       guard !argument.isEmpty else { throw Failure.usage("the name of the folder is empty") }
+      let argument = isEnding && Session.present.container == nil ? argument.fromRoot : argument
       if isEnding, !Mounts.isTold(argument.withoutTrailingSlashes) { throw Failure(MountError.silent) }
       let named = try FileSystem().pathNamed(argument).withoutTrailingSlashes
       if let bytes = Mounts.canonicalPath(named) {
@@ -76,6 +77,20 @@
   }
 
   extension String {
+    /// An absolute path instead of a relative one, by what the system remembers of this process's folder: to go up from it by `..` would
+    /// ask the file system that it lies in. The same where that cannot be said.
+    fileprivate var fromRoot: String {
+      guard !hasPrefix("/"), let folder = Mounts.canonicalPath(".").flatMap({ String(validating: $0, as: UTF8.self) })
+      else { return self }
+      var folders = folder.split(separator: "/")
+      var names = split(separator: "/")[...]
+      while let step = names.first, step == "." || step == ".." {
+        names.removeFirst()
+        if step == ".." { _ = folders.popLast() }
+      }
+      return "/" + (folders + names).joined(separator: "/")
+    }
+
     /// A path that ends in a slash, or one and a dot, has the system look at what is mounted there.
     fileprivate var withoutTrailingSlashes: String {
       var path = self[...]

@@ -45,7 +45,8 @@ struct Failure: Error {
     case let error as RecoveryKey.Mistake: self.init(code: 64, text: error.description)
     case let error as InvalidName: self.init(code: 64, text: error.description)
     case let error as SystemError:
-      self.init(code: Self.code(error), text: error.isInterrupt ? "interrupted" : error.description)
+      let advice = error.isShortage ? "; end other programs, and try again" : ""
+      self.init(code: Self.code(error), text: error.isInterrupt ? "interrupted" : error.description + advice)
     case let error as KeyStoreError: self.init(code: 74, text: error.description)
     case is ValidationError, is ExitCode, is CleanExit: return nil
     default:
@@ -63,7 +64,7 @@ struct Failure: Error {
 
   static func code(_ error: SystemError) -> Int32 {
     if error.isInterrupt { return 130 }
-    return error.isAbsent ? 66 : error.isFull ? 73 : 74
+    return error.isAbsent ? 66 : error.isFull ? 73 : error.isShortage ? 75 : 74
   }
 
   static func code(_ category: ContainerError.Category) -> Int32 {

@@ -19,6 +19,14 @@ struct GlobalOptions: ParsableArguments {
   @Flag(help: "Answer in JSON.")
   var json = false
 
+  /// Where nothing says whose folder the key store and the agent's socket belong in, Foundation names one that is nobody's.
+  func validate() throws {
+    guard ["HOME", "XDG_STATE_HOME"].contains(where: { Environment[$0] != nil }) || Environment.userHome != nil else {
+      throw ValidationError(
+        "No home folder is known, for this user is not in the system's list of users: set HOME to a folder of yours.")
+    }
+  }
+
   var vaultPath: String {
     get throws {
       guard let path = vault ?? Environment["COFFER_VAULT"] else {
@@ -161,6 +169,9 @@ enum Environment {
 
   /// A folder of the XDG base directories.
   static func folder(_ name: String, default relative: String) -> String {
-    self[name] ?? (self["HOME"] ?? NSHomeDirectory()) + "/" + relative
+    self[name] ?? (self["HOME"] ?? userHome ?? "") + "/" + relative
   }
+
+  /// As the system's list of users has it.
+  static var userHome: String? { FileManager.default.homeDirectory(forUser: NSUserName())?.path }
 }

@@ -23,7 +23,8 @@ import Testing
     var buffer = [UInt8](repeating: 0xee, count: room)
     let count = try buffer.withUnsafeMutableBytes { raw in Result { try file.read(at: offset, into: raw) } }.get()
     let untouched = min(room, (end + block - 1) / block * block - Int(offset))
-    #expect(buffer[max(count, untouched)...].allSatisfy { $0 == 0xee }, "\(offset) \(room)")
+    let rest = buffer[max(count, untouched)...]
+    #expect(rest == ArraySlice(repeating: 0xee, count: rest.count), "\(offset) \(room)")
     return Array(buffer[..<count])
   }
 

@@ -340,6 +340,28 @@ final class HeldUpEndTests: MountDesk {
     #expect(try !isMounted)
   }
 
+  /// To go up from there would ask the agent, and so would looking for a mount that only it may know of.
+  @Test func `nor does one from a folder in the mount, or where no mount is seen`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/folder other")
+    let agent = try desk.agentProcess()
+    defer { kill(agent, SIGCONT) }
+    // The folder is entered while the agent still answers.
+    func ending(_ name: String) throws -> RunningProgram.Outcome {
+      kill(agent, SIGCONT)
+      return try desk.shell(
+        "coffer=$(command -v coffer); cd mnt/folder && kill -STOP \(agent) && timeout 60 $coffer unmount \(name)")
+    }
+    for name in [".", "..", "../../mnt", "../absent", "../../other", "--force ../../other"] {
+      let refused = try ending(name)
+      #expect(refused.code == 75 && refused.errors.contains("does not answer"), "\(name): \(refused)")
+    }
+    #expect(try isMounted)
+    let ended = try ending("--force ..")
+    #expect(ended.code == 0, "\(ended)")
+    #expect(try !isMounted)
+  }
+
   @Test func `a forced unmount ends what somebody has taken out of the tree`() throws {
     try desk.done("mount", "mnt")
     let file = try Handle(desk.path("mnt/file"), O_CREAT | O_WRONLY)
