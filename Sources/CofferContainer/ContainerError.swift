@@ -1,4 +1,5 @@
 public import CofferCrypto
+internal import CofferKeys
 public import CofferPolicy
 internal import CofferSystem
 internal import CofferVault
@@ -8,6 +9,8 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
   /// What kind of failure it is, for programs that act on it.
   public enum Category: Sendable, Hashable {
     case usage, damaged, notFound, cannotCreate, inputOutput, tryAgain, refused, cancelled
+    /// Another process has the vault open.
+    case inUse
     /// An earlier failure lets nothing be stored until the vault is opened again.
     case closedToChanges
   }
@@ -67,7 +70,10 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       .wrongRecoveryKey,
       .wrongEscrowKey, .clearing, .deviceSecretMissing, .locked:
       .refused
-    case .inUse, .busy, .noMemory: .tryAgain
+    case .inUse: .inUse
+    case .busy, .noMemory: .tryAgain
+    case .system(let error) where error.isShortage: .tryAgain
+    case .keyStore(let error) where error.isShortage: .tryAgain
     case .emptyPasscode, .settingTooLarge, .isADirectory, .invalidName, .moveIntoItself, .rootFolder, .invalidLink,
       .wrongKind, .folderLink, .invalidTime, .invalidAttributeName, .attributeTooLarge, .badHandle:
       .usage

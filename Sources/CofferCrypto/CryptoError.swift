@@ -11,7 +11,14 @@ public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
     switch self {
     case .notAuthentic: "the data is not authentic: it was altered, or sealed with another key"
     case .invalid(let what): "invalid \(what)"
-    case .noMemory(let byteCount): "\(byteCount >> 20) MiB of memory are needed, and the system has not so much"
+    case .noMemory(let byteCount):
+      "a passcode takes \(byteCount >> 20) MiB of memory, and the system does not give so much now (ulimit -v may say why): end other "
+        + "programs, and try again"
     }
+  }
+
+  /// The system has not what the operation takes, and may have it later.
+  public var isShortage: Bool {
+    if case .noMemory = self { true } else { false }
   }
 }

@@ -55,6 +55,11 @@ public enum KeyStoreError: Error, Equatable, Sendable, CustomStringConvertible {
   /// Nothing is kept for this vault.
   case nothingKept
 
+  /// The process or the system lacks something that it may have later.
+  public var isShortage: Bool {
+    if case .system(let error) = self { error.isShortage } else { false }
+  }
+
   public var description: String {
     switch self {
     case .system(let error): "the key store cannot be used: \(error)"

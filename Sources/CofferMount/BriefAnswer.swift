@@ -1,17 +1,19 @@
 internal import CofferSystem
 
 /// Asks the system what it may never answer, because a program does not that it asks itself.
-enum BriefAnswer {
-  private final class State: @unchecked Sendable {
+public enum BriefAnswer {
+  private final class State<Answer>: @unchecked Sendable {
     let condition = TimedCondition()
     /// Under `condition`.
-    var answer: Bool?
+    var answer: Answer?
   }
 
   /// What `question` answers; nil where it takes longer than so many seconds, and its thread waits on by itself; or where
   /// there is none.
-  static func within(_ seconds: Double, _ question: @escaping @Sendable () -> Bool) -> Bool? {
-    let state = State()
+  public static func within<Answer: Sendable>(
+    _ seconds: Double, _ question: @escaping @Sendable () -> Answer
+  ) -> Answer? {
+    let state = State<Answer>()
     do {
       try NewThread.start {
         let answer = question()

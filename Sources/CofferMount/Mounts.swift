@@ -81,12 +81,6 @@ public enum Mounts {
     return statvfs(place, &found) != 0 && errno == ENOTCONN
   }
 
-  /// Whether the system says within two seconds what a path leads to, if anything: not where that is a mount, or in one, whose server
-  /// answers nobody.
-  public static func isTold(_ path: String) -> Bool {
-    BriefAnswer.within(2) { canonicalPath(path) != nil } != nil
-  }
-
   /// The path of a file without links, `.` and `..`, which need not be UTF-8; nil where it cannot be reached.
   public static func canonicalPath(_ path: String) -> [UInt8]? {
     guard let found = realpath(path, nil) else { return nil }

@@ -22,7 +22,10 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The error that the calling thread's last system call left in `errno`.
   public static func last(_ call: String) -> SystemError { SystemError(code: errno, call: call) }
 
-  public var description: String { "\(call): \(meaning) (errno \(code))" }
+  public var description: String {
+    "\(call): \(meaning) (errno \(code))"
+      + (isShortage ? "; end other programs, or raise the limit (ulimit), and try again" : "")
+  }
   /// In words, without the call: for who knows what was asked of what.
   public var meaning: String { String(cString: strerror(code)) }
 

@@ -24,14 +24,9 @@ struct VaultFolder {
   }
 
   /// One writer at a time: the lock's file names its holder for the error of the next.
-  ///
-  /// Throws `readOnlyDisk` and `inUse`.
   func takeLock() throws -> OwnedDescriptor {
-    let opened = Result { () throws(SystemError) in
-      try files.open(VaultFormat.lock, [.readWrite, .create, .noFollow], permissions: 0o600, in: descriptor)
-    }
-    if case .failure(let error) = opened, error.isReadOnlyDisk { throw VaultError.readOnlyDisk }
-    let lock = try opened.get()
+    let lock = try files.open(
+      VaultFormat.lock, [.readWrite, .create, .noFollow], permissions: 0o600, in: descriptor)
     guard try lock.lockExclusively() else {
       let holder = try? Int32(String(decoding: lock.contents(limit: 32), as: UTF8.self))
       throw VaultError.inUse(holder: holder ?? nil)

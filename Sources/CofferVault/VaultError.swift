@@ -197,10 +197,8 @@ extension VaultError: CustomStringConvertible {
     case .cancelled: "interrupted; nothing was left half done"
     case .full: "the disk is full"
     case .readOnlyDisk:
-      "the vault lies on a disk that can only be read, and opening it writes there; copy its folder to another disk, and open the copy"
-    case .noMemory(let byteCount):
-      "a passcode takes \(byteCount >> 20) MiB of memory, and the system does not give so much now (ulimit -v may say why); nothing was "
-        + "tried: end other programs, and try again"
+      "the vault lies on a disk that can only be read, and who opens it writes there; copy its folder to another disk, and open the copy"
+    case .noMemory(let byteCount): "nothing was tried: \(CryptoError.noMemory(byteCount: byteCount))"
     case .unstored:
       "the disk of the vault, or of its key store, is full: what was changed last could not be stored, and would be missing. Make room "
         + "there, and try again"

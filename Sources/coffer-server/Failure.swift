@@ -24,8 +24,7 @@ enum Failure {
     case let error as ServerError: (code(of: error), "\(error)")
     case let error as StoreError: (code(of: error), "\(error)")
     case let error as SystemError: (error.isAbsent ? 66 : error.isFull ? 73 : error.isShortage ? 75 : 74, "\(error)")
-    case CryptoError.noMemory: (75, "\(error)")
-    case let error as CryptoError: (65, "\(error)")
+    case let error as CryptoError: (error.isShortage ? 75 : 65, "\(error)")
     default: (70, "internal error (\(type(of: error)))")
     }
   }

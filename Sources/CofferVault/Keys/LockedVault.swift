@@ -50,13 +50,13 @@ struct LockedVault {
   /// Opens the keybag with a passcode, through the gate: **the only way to a derivation of a passcode to be tried**.
   ///
   /// Throws `wiped`, `deviceSecretMissing`, `damaged`, `outdatedKeybag`, `tooManyAttempts`, `noMemory` before `passcode` is called,
-  /// and `emptyPasscode` and `wrongPasscode` after it.
+  /// and `emptyPasscode`, `wrongPasscode` and `noMemory` after it. Where there was no memory no try is counted.
   func unlock(passcode: () throws -> SecretBytes, deriving derive: Derive = { try $0.key(for: $1) }) throws -> Opened {
     // What refuses any passcode is said before somebody is asked for one.
     try withLock {
       let wrapped = try self.wrapped()
       try requireOpen(gate(for: wrapped))
-      // A try that could not be made is not counted.
+      // Before somebody types one for nothing. There may be less by then.
       try wrapped.keybag.derivation.requireMemory()
     }
     let passcode = try AskedPasscode(asking: passcode).value
@@ -72,7 +72,13 @@ struct LockedVault {
       try requireOpen(gate)
       return (wrapped, try gate.begin())
     }
-    let derived = try derive(wrapped.keybag.derivation, passcode)
+    let derived: SecretKey
+    do {
+      derived = try derive(wrapped.keybag.derivation, passcode)
+    } catch CryptoError.noMemory(let byteCount) {
+      try withLock { try gate(for: wrapped).takeBack(attempt) }
+      throw CryptoError.noMemory(byteCount: byteCount)
+    }
     let passcodeKey = wrapped.device.passcodeKey(derived, rotation: wrapped.rotation)
     guard let master = try? SecretKey(unwrapping: wrapped.keybag.passcodeSlot, under: passcodeKey) else {
       try withLock {

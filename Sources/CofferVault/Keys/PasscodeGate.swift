@@ -54,18 +54,20 @@ struct PasscodeGate {
   func fail(_ attempt: Attempt, mark: [UInt8]) throws -> Verdict {
     var record = try settled()
     if record.marks.contains(where: { equalInConstantTime($0, mark) }) {
-      if record == attempt.counted {
-        record = attempt.before
-      } else {
-        // Others were counted meanwhile, and their delay stays.
-        record.settle(isProvedWrong: false)
-      }
+      record.forget(attempt)
     } else {
       record.settle(isProvedWrong: true)
       record.remember(mark)
     }
     try write(record)
     return try verdict()
+  }
+
+  /// Nothing was derived, so that nobody can have learned anything.
+  func takeBack(_ attempt: Attempt) throws {
+    var record = try settled()
+    record.forget(attempt)
+    try write(record)
   }
 
   /// What is counted.
@@ -90,5 +92,17 @@ struct PasscodeGate {
 
   private func write(_ record: AttemptRecord) throws {
     try keyStore.write(record.secretBytes(key: device.attempts), as: .attempts, of: vault)
+  }
+}
+
+extension AttemptRecord {
+  /// As if the attempt had not been counted.
+  fileprivate mutating func forget(_ attempt: PasscodeGate.Attempt) {
+    if self == attempt.counted {
+      self = attempt.before
+    } else {
+      // Others were counted meanwhile, and their delay stays.
+      settle(isProvedWrong: false)
+    }
   }
 }

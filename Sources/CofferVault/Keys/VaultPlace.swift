@@ -6,10 +6,14 @@ struct VaultPlace {
   let locked: LockedVault
   let lock: OwnedDescriptor
 
-  /// Throws `noVault`, `notAVault`, `newerFormat` and `inUse`.
+  /// Throws `noVault`, `notAVault`, `newerFormat`, `readOnlyDisk` and `inUse`.
   init(at path: String, files: FileSystem, keyStore: any KeyStore, time: any TimeSource) throws {
     locked = try LockedVault(in: VaultFolder(opening: path, files: files), keyStore: keyStore, time: time)
-    lock = try locked.folder.takeLock()
+    do {
+      lock = try locked.folder.takeLock()
+    } catch let error as SystemError where error.isReadOnlyDisk {
+      throw VaultError.readOnlyDisk
+    }
   }
 
   func requireIndex() throws {

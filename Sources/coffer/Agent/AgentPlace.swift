@@ -12,8 +12,10 @@ struct AgentPlace {
   /// `$XDG_RUNTIME_DIR/coffer`, which the system empties when the user's last session ends; where it is not set, a folder
   /// beside the key stores. So too where it is another user's, as behind su(1): what is made there would shut that user out.
   private static var folderPath: String {
-    guard let runtime = Environment["XDG_RUNTIME_DIR"], !isForeign(runtime) else { return statePath }
-    return runtime + "/coffer"
+    get throws {
+      guard let runtime = Environment["XDG_RUNTIME_DIR"], !isForeign(runtime) else { return try statePath }
+      return runtime + "/coffer"
+    }
   }
 
   /// Whether a path leads to another user's folder, or through one that lets only them pass.
@@ -27,12 +29,12 @@ struct AgentPlace {
 
   /// In the user's own home where the environment's is another's, as behind `sudo -E`.
   private static var statePath: String {
-    let path = Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
-    let base = Environment["XDG_STATE_HOME"] ?? Environment["HOME"] ?? ""
-    guard isInForeignHands(path, from: base), let home = Environment.userHome else {
-      return path
+    get throws {
+      let path = try Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
+      let base = Environment["XDG_STATE_HOME"] ?? Environment["HOME"] ?? ""
+      guard isInForeignHands(path, from: base), let home = UserHome.path else { return path }
+      return home + "/.local/state/coffer/run"
     }
-    return home + "/.local/state/coffer/run"
   }
 
   /// Whether what is there of a path from `base` on is another user's than the system's: what is made there would shut them out, and
@@ -58,7 +60,8 @@ struct AgentPlace {
   /// Where the agent of somebody with another environment may be: what runs for the same user without a session, such as
   /// a timer or what locks the screen, often has no `XDG_RUNTIME_DIR`.
   private static var otherFolderPaths: [String] {
-    [statePath, "/run/user/\(ProcessHardening.userID)/coffer"].filter { $0 != folderPath }
+    let first = try? folderPath
+    return [try? statePath, "/run/user/\(ProcessHardening.userID)/coffer"].compactMap(\.self).filter { $0 != first }
   }
 
   /// A connection to a vault's agent; nil where none is found.
@@ -73,7 +76,7 @@ struct AgentPlace {
 
   /// Those of all agents that are found, some of which may be gone.
   static var all: [AgentPlace] {
-    ([folderPath] + otherFolderPaths).flatMap { path -> [AgentPlace] in
+    ([try? folderPath].compactMap(\.self) + otherFolderPaths).flatMap { path -> [AgentPlace] in
       guard let folder = try? ownFolder(path) else { return [] }
       let names = (try? FileSystem().names(in: folder)) ?? []
       return names.compactMap { name in
@@ -90,7 +93,9 @@ struct AgentPlace {
   ///
   /// Throws where the folder is not this user's alone: whoever can write there could put another socket in its place.
   static func of(_ vault: VaultID, making: Bool = false) throws -> AgentPlace? {
-    let (files, path) = (FileSystem(), folderPath)
+    // Who has none, and no home, has no agent: it is said where one is to be started.
+    guard let path = making ? try folderPath : try? folderPath else { return nil }
+    let files = FileSystem()
     guard path.hasPrefix("/") else { throw Failure.usage("XDG_RUNTIME_DIR and XDG_STATE_HOME must be absolute paths") }
     if making { try explaining(path) { () throws(SystemError) in try files.makeDirectories(path) } }
     return try at(path, vault)

@@ -40,7 +40,7 @@ struct AgentProcess {
     }
     let container = try options.open(passcode: passcode)
     let bell = try Bell()
-    let (keyStore, wipe) = (options.keyStorePath, WipeMark())
+    let (keyStore, wipe) = (try options.keyStorePath, WipeMark())
     let vault = HeldVault(
       container, path: path, identity: try FolderIdentity(at: path), keyStore: try? FolderIdentity(at: keyStore),
       graceSeconds: settings.grace,

@@ -115,7 +115,7 @@ final class HeldVault: Sendable {
       return nil
     } catch let error as ContainerError {
       switch error.category {
-      case .cannotCreate, .inputOutput, .tryAgain:
+      case .cannotCreate, .inputOutput, .tryAgain, .inUse:
         return .outcome(
           code: Failure.code(error.category),
           text: "\(error.description): what programs wrote last is not stored. \(Self.advice)")

@@ -9,7 +9,7 @@ struct ContainersOption: ParsableArguments {
 
   func registry(of container: Container) throws -> AppRegistry {
     let path =
-      containers ?? Environment["COFFER_CONTAINERS"]
+      try containers ?? Environment["COFFER_CONTAINERS"]
       ?? Environment.folder("XDG_DATA_HOME", default: ".local/share") + "/coffer/containers"
     return try container.apps(containers: FileSystem().pathNamed(path))
   }

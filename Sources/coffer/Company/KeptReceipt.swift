@@ -21,14 +21,15 @@ struct KeptReceipt: Codable {
   private static let limit = 1 << 20
 
   private static var folder: String {
-    Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/receipts"
+    get throws { try Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/receipts" }
   }
 
   /// Stores it durably.
   func keep() throws {
     let files = FileSystem()
-    try files.makeDirectories(Self.folder)
-    let folder = try files.open(Self.folder, .directory)
+    let path = try Self.folder
+    try files.makeDirectories(path)
+    let folder = try files.open(path, .directory)
     try files.replaceDurably(vault + ".json", in: folder, with: Array(try JSONEncoder().encode(self)))
   }
 
@@ -58,8 +59,9 @@ struct KeptReceipt: Codable {
 
   private static func all() throws -> [KeptReceipt] {
     let files = FileSystem()
-    guard try files.status(of: folder) != nil else { return [] }
-    let folder = try files.open(folder, [.directory, .noFollow])
+    let path = try folder
+    guard try files.status(of: path) != nil else { return [] }
+    let folder = try files.open(path, [.directory, .noFollow])
     return try files.names(in: folder).compactMap { name in
       guard name.count == 37, name.suffix(5).elementsEqual(".json".utf8), !name.contains(UInt8(ascii: "/")),
         let file = try? files.open(String(decoding: name, as: UTF8.self), [.readOnly, .noFollow], in: folder),

@@ -41,14 +41,15 @@ struct PolicyWatchCommand: AsyncParsableCommand {
     await KeptReceipt.deliverAll()
     let container = try options.open(.refused)
     let path = try options.vaultPath
-    let link = HeldLink(container, mounts: nil, path: path, keyStorePath: options.keyStorePath, didWipe: {})
+    let keyStore = try options.keyStorePath
+    let link = HeldLink(container, mounts: nil, path: path, keyStorePath: keyStore, didWipe: {})
     do {
       _ = try container.presentEnrolment()
       Interrupts.catchFromHere()
       let wasWiped = try show(link, starting: true)
       link.stop()
       try? container.close()
-      if wasWiped { await WipedVault(path: path, keyStore: options.keyStorePath).finish() }
+      if wasWiped { await WipedVault(path: path, keyStore: keyStore).finish() }
     } catch {
       link.stop()
       try? container.close()

@@ -14,8 +14,20 @@
     /// - Parameter isEnding: it may lie in a mount, or be one, whose server answers nobody. Throws soon then.
     init(_ argument: String, isEnding: Bool = false) throws {
       guard !argument.isEmpty else { throw Failure.usage("the name of the folder is empty") }
-      let argument = isEnding && Session.present.container == nil ? argument.fromRoot : argument
-      if isEnding, !Mounts.isTold(argument.withoutTrailingSlashes) { throw Failure(MountError.silent) }
+      guard isEnding else {
+        try self.init(resolving: argument, isEnding: false)
+        return
+      }
+      // Whatever the system is asked of a path, of that of the working folder too, may end there.
+      let session = Session.present
+      let found = BriefAnswer.within(2) {
+        session.run { Result { try MountPoint(resolving: argument.fromRoot, isEnding: true) } }
+      }
+      guard let found else { throw Failure(MountError.silent) }
+      self = try found.get()
+    }
+
+    private init(resolving argument: String, isEnding: Bool) throws {
       let named = try FileSystem().pathNamed(argument).withoutTrailingSlashes
       if let bytes = Mounts.canonicalPath(named) {
         guard let path = String(validating: bytes, as: UTF8.self) else {
@@ -80,15 +92,19 @@
     /// An absolute path instead of a relative one, by what the system remembers of this process's folder: to go up from it by `..` would
     /// ask the file system that it lies in. The same where that cannot be said.
     fileprivate var fromRoot: String {
-      guard !hasPrefix("/"), let folder = Mounts.canonicalPath(".").flatMap({ String(validating: $0, as: UTF8.self) })
-      else { return self }
-      var folders = folder.split(separator: "/")
-      var names = split(separator: "/")[...]
-      while let step = names.first, step == "." || step == ".." {
-        names.removeFirst()
-        if step == ".." { _ = folders.popLast() }
+      // In the agent a path is looked up by the text that its client typed.
+      guard Session.present.container == nil, !hasPrefix("/"), let folder = Mounts.canonicalPath(".") else {
+        return self
       }
-      return "/" + (folders + names).joined(separator: "/")
+      let slash = UInt8(ascii: "/")
+      var folders = folder.split(separator: slash)
+      var names = Array(utf8).split(separator: slash)[...]
+      while let step = names.first, step.elementsEqual(".".utf8) || step.elementsEqual("..".utf8) {
+        names.removeFirst()
+        if step.elementsEqual("..".utf8) { _ = folders.popLast() }
+      }
+      let path = (folders + names).flatMap { [slash] + $0 }
+      return path.isEmpty ? "/" : String(validating: path, as: UTF8.self) ?? self
     }
 
     /// A path that ends in a slash, or one and a dot, has the system look at what is mounted there.

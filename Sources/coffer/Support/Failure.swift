@@ -45,9 +45,9 @@ struct Failure: Error {
     case let error as RecoveryKey.Mistake: self.init(code: 64, text: error.description)
     case let error as InvalidName: self.init(code: 64, text: error.description)
     case let error as SystemError:
-      let advice = error.isShortage ? "; end other programs, and try again" : ""
-      self.init(code: Self.code(error), text: error.isInterrupt ? "interrupted" : error.description + advice)
-    case let error as KeyStoreError: self.init(code: 74, text: error.description)
+      self.init(code: Self.code(error), text: error.isInterrupt ? "interrupted" : error.description)
+    case let error as KeyStoreError: self.init(code: error.isShortage ? 75 : 74, text: error.description)
+    case let error as CryptoError where error.isShortage: self.init(code: 75, text: error.description)
     case is ValidationError, is ExitCode, is CleanExit: return nil
     default:
       // What is left are the parser's own errors, which are not public types, and failures nobody foresaw.
@@ -74,7 +74,7 @@ struct Failure: Error {
     case .notFound: 66
     case .cannotCreate: 73
     case .inputOutput, .closedToChanges: 74
-    case .tryAgain: 75
+    case .tryAgain, .inUse: 75
     case .refused: 77
     case .cancelled: 130
     }

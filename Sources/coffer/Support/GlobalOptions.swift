@@ -19,14 +19,6 @@ struct GlobalOptions: ParsableArguments {
   @Flag(help: "Answer in JSON.")
   var json = false
 
-  /// Where nothing says whose folder the key store and the agent's socket belong in, Foundation names one that is nobody's.
-  func validate() throws {
-    guard ["HOME", "XDG_STATE_HOME"].contains(where: { Environment[$0] != nil }) || Environment.userHome != nil else {
-      throw ValidationError(
-        "No home folder is known, for this user is not in the system's list of users: set HOME to a folder of yours.")
-    }
-  }
-
   var vaultPath: String {
     get throws {
       guard let path = vault ?? Environment["COFFER_VAULT"] else {
@@ -37,8 +29,10 @@ struct GlobalOptions: ParsableArguments {
   }
 
   var keyStorePath: String {
-    keyStore ?? Environment["COFFER_KEY_STORE"]
-      ?? Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/keys"
+    get throws {
+      try keyStore ?? Environment["COFFER_KEY_STORE"]
+        ?? Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/keys"
+    }
   }
 
   /// The same, wherever the process goes.
@@ -49,12 +43,12 @@ struct GlobalOptions: ParsableArguments {
       }
       var options = self
       options.vault = absolute(try vaultPath)
-      options.keyStore = absolute(keyStorePath)
+      options.keyStore = absolute(try keyStorePath)
       return options
     }
   }
 
-  var keys: FileKeyStore { FileKeyStore(path: keyStorePath) }
+  var keys: FileKeyStore { get throws { FileKeyStore(path: try keyStorePath) } }
 
   /// A copy of the vault's folder must not carry the device's secret with it.
   func requireKeyStoreOutsideVault() throws {
@@ -120,9 +114,9 @@ struct GlobalOptions: ParsableArguments {
     KeptReceipt.finishWipe(at: try vaultPath)
     do {
       return try Container.open(
-        at: vaultPath, keyStore: keys, passcode: passcode, sniffer: ContentTypeHelper(),
+        at: vaultPath, keyStore: try keys, passcode: passcode, sniffer: ContentTypeHelper(),
         acceptingOlderState: acceptingOlderState)
-    } catch let error as ContainerError where error.category == .tryAgain {
+    } catch let error as ContainerError where error.category == .inUse {
       guard try AgentClient.connect(self)?.status() != nil else { throw error }
       throw Failure(code: 75, text: "the vault's agent has it open; end that first: coffer agent stop")
     }
@@ -167,11 +161,15 @@ enum Environment {
     }
   }
 
-  /// A folder of the XDG base directories.
-  static func folder(_ name: String, default relative: String) -> String {
-    self[name] ?? (self["HOME"] ?? userHome ?? "") + "/" + relative
+  /// A folder of the XDG base directories. Throws where nothing says whose it is: Foundation would name one that is nobody's.
+  static func folder(_ name: String, default relative: String) throws -> String {
+    let found = self[name] ?? (self["HOME"] ?? UserHome.path).map { $0 + "/" + relative }
+    guard let found else {
+      throw Failure.usage(
+        "no home folder is known, for this user is not in the system's list of users: set HOME to a folder of yours, or \(name)"
+      )
+    }
+    guard found.hasPrefix("/") else { throw Failure.usage("HOME and \(name) must be absolute paths") }
+    return found
   }
-
-  /// As the system's list of users has it.
-  static var userHome: String? { FileManager.default.homeDirectory(forUser: NSUserName())?.path }
 }

@@ -9,7 +9,7 @@ enum PasscodeCost {
   private static let limit = 0.7
 
   /// The parameters by which a try takes about half a second here: the cheapest ones are timed, and each doubling of N
-  /// doubles the time.
+  /// doubles the time. Throws where there is no memory for them: a vault that is made at such a moment shall not be cheaper to try for good.
   static func chosen() throws -> PasscodeDerivation {
     let salt = Randomness.bytes(32)
     var exponent = exponents.lowerBound
@@ -20,6 +20,8 @@ enum PasscodeCost {
       exponent += 1
       seconds *= 2
     }
-    return try PasscodeDerivation(costExponent: exponent, salt: salt)
+    let chosen = try PasscodeDerivation(costExponent: exponent, salt: salt)
+    try chosen.requireMemory()
+    return chosen
   }
 }

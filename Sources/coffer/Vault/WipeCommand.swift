@@ -49,7 +49,7 @@ struct WipeCommand: ParsableCommand {
           : "everything in the vault will be lost for good, for those who know the passcode, too")
       try VaultName(path).require(to: "wipe it")
     }
-    let outcome = try Container.wipe(at: path, keyStore: options.keys, everyCopy: allCopies)
+    let outcome = try wipe(path)
     let left = Self.copies(outcome)
     var holder = outcome.holder
     if holder != nil, try AgentClient.stopAgent(of: options, isForced: true) {
@@ -75,6 +75,22 @@ struct WipeCommand: ParsableCommand {
     case .destroyedBefore: Output.line("wiped, as was begun before. \(left)")
     case .absent:
       Output.line("nothing that a key opens was left here, nor a key of it in the key store; the rest is removed")
+    }
+  }
+
+  private func wipe(_ path: String) throws -> WipeOutcome {
+    let keys = try options.keys
+    do {
+      return try Container.wipe(at: path, keyStore: keys, everyCopy: allCopies)
+    } catch let error as ContainerError where error.category == .inputOutput {
+      guard let id = Container.statedID(at: path), (try? Container.hasKeys(of: id, in: keys)) == false else {
+        throw error
+      }
+      throw Failure(
+        code: Failure.code(error.category),
+        text:
+          "the keys are destroyed, and the vault cannot be opened any more; but what is left of it could not be removed: \(error.description)"
+      )
     }
   }
 

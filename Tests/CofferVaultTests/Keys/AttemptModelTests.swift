@@ -46,6 +46,7 @@ import Testing
     var rounds = 0
     var wipes = 0
     var endsOfWiping = 0
+    var shortages = 0
     try Effort.rounds(300) { seed in
       var generator = SeededGenerator(seed: seed)
       let isWiping = generator.once(in: 2)
@@ -78,9 +79,10 @@ import Testing
           let isEnding = generator.once(in: 4)
           let ending = Int.random(in: 0..<2, using: &generator)
           let isStored = generator.once(in: 2)
+          let hasMemory = !generator.once(in: 6)
           if isEnding { fixture.store.end(afterWrites: ending, storing: isStored) }
           let uptime = fixture.time.sinceBoot().seconds
-          let outcome = fixture.attempt(passcode)
+          let outcome = fixture.attempt(passcode, hasMemory: hasMemory)
           let hasEnded = fixture.store.begin()
           if uptime < model.openAt {
             #expect(outcome == .refused(model.openAt - uptime), "\(text)")
@@ -100,7 +102,14 @@ import Testing
           } else {
             model.begun(at: uptime)
             let isTenth = isWiping && model.failures == 9 && !before.known.contains(passcode)
-            #expect(outcome == (passcode == "right" ? .right : isTenth ? .wiped : .wrong), "\(text)")
+            let known: LockedFixture.Outcome = passcode == "right" ? .right : isTenth ? .wiped : .wrong
+            #expect(outcome == (hasMemory ? known : .noMemory), "\(text)")
+          }
+          guard hasMemory else {
+            // Nothing was derived: as if nobody had tried.
+            model = before
+            shortages += 1
+            continue
           }
           derivations += 1
           if passcode == "right" {
@@ -120,7 +129,7 @@ import Testing
         }
       }
     }
-    #expect(min(derivations, refusals, ends) > rounds)
+    #expect(min(derivations, refusals, ends, shortages) > rounds)
     #expect(min(wipes, endsOfWiping) > rounds / 20)
   }
 
@@ -227,6 +236,27 @@ import Testing
       }
       for item in KeyStoreItem.allCases where item != .wiped { #expect(fixture.store[item] == nil) }
     }
+  }
+
+  @Test func `a try for which there is no memory is none, and others that come meanwhile stay counted`() throws {
+    let fixture = try LockedFixture(options: KeybagOptions(wipesAfterTenFailures: true))
+    let before = fixture.store[.attempts]
+    for _ in 1...30 { #expect(fixture.attempt("wrong", hasMemory: false) == .noMemory) }
+    #expect(fixture.store[.attempts] == before && fixture.derivationCount == 0)
+    // Another process's, between the count and the failure: each vault has its own turn.
+    let locked = try LockedVault(in: fixture.folder, keyStore: fixture.store, time: fixture.time)
+    for count in 1...4 {
+      let derive: LockedVault.Derive = { derivation, _ in
+        #expect(fixture.attempt("wrong \(count)") == .wrong)
+        throw CryptoError.noMemory(byteCount: derivation.memory)
+      }
+      #expect(throws: CryptoError.self) {
+        _ = try locked.unlock(passcode: { VaultFixture.passcode("right") }, deriving: derive)
+      }
+    }
+    #expect(fixture.attempt("wrong 5") == .wrong)
+    #expect(fixture.derivationCount == 5)
+    #expect(fixture.attempt("right") == .refused(60))
   }
 
   @Test func `an empty passcode is no try`() throws {

@@ -9,7 +9,7 @@ import Synchronization
 /// The headers of a vault and a key store in memory, without an index, and with a derivation that costs nothing.
 final class LockedFixture: Sendable {
   enum Outcome: Equatable {
-    case right, wrong, wiped, endedBefore, endedAfter
+    case right, wrong, wiped, endedBefore, endedAfter, noMemory
     case refused(UInt64)
     case other(String)
   }
@@ -59,12 +59,13 @@ final class LockedFixture: Sendable {
     return try locked.withLock { try locked.gate(for: locked.wrapped()).verdict() }
   }
 
-  func attempt(_ passcode: String) -> Outcome {
+  func attempt(_ passcode: String, hasMemory: Bool = true) -> Outcome {
     let hasDerived = Atomic(false)
     do {
       let locked = try LockedVault(in: folder, keyStore: store, time: time)
       let derive: LockedVault.Derive = { [self] derivation, bytes in
         hasDerived.store(true, ordering: .relaxed)
+        guard hasMemory else { throw CryptoError.noMemory(byteCount: derivation.memory) }
         derivations.wrappingAdd(1, ordering: .relaxed)
         return try derived(String(decoding: bytes.withUnsafeBytes { Array($0) }, as: UTF8.self), derivation)
       }
@@ -72,6 +73,8 @@ final class LockedFixture: Sendable {
       return .right
     } catch VaultError.wrongPasscode {
       return .wrong
+    } catch CryptoError.noMemory(_) {
+      return .noMemory
     } catch VaultError.wiped {
       return .wiped
     } catch VaultError.tooManyAttempts(let seconds) {

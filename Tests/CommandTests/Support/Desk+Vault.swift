@@ -16,14 +16,15 @@ extension Desk {
   /// Hundreds of tests open a vault by its passcode again and again. At half a second for each, as `coffer init` chooses,
   /// they would do little else.
   @discardableResult
-  func makeVault(withRecoveryKey: Bool = true) throws -> String {
+  func makeVault(
+    withRecoveryKey: Bool = true, costExponent: Int = PasscodeDerivation.costExponents.lowerBound
+  ) throws -> String {
     var keys = KeyOptions()
     if withRecoveryKey { keys.recoveryKey = RecoveryKey() }
     let container = try Container.create(
       at: try #require(environment["COFFER_VAULT"]),
       keyStore: FileKeyStore(path: try #require(environment["COFFER_KEY_STORE"])), passcode: Self.passcodeBytes,
-      derivation: PasscodeDerivation(
-        costExponent: PasscodeDerivation.costExponents.lowerBound, salt: Randomness.bytes(32)),
+      derivation: PasscodeDerivation(costExponent: costExponent, salt: Randomness.bytes(32)),
       keys: keys, sniffer: ContentTypeHelper())
     defer { try? container.close() }
     return container.id.description

@@ -343,23 +343,42 @@ final class HeldUpEndTests: MountDesk {
   /// To go up from there would ask the agent, and so would looking for a mount that only it may know of.
   @Test func `nor does one from a folder in the mount, or where no mount is seen`() throws {
     try desk.done("mount", "mnt")
+    _ = try desk.shell("mkdir mnt/folder mnt/$'fo\\xff' other")
+    let agent = try desk.agentProcess()
+    defer { kill(agent, SIGCONT) }
+    for (folder, name) in [
+      ("folder", "."), ("folder", ".."), ("folder", "../../mnt"), ("folder", "../absent"), ("folder", "../../other"),
+      ("folder", "--force ../../other"), ("fo\\xff", "."), ("fo\\xff", ".."), ("fo\\xff", "--force ../../other"),
+    ] {
+      let refused = try unmount(name, from: "mnt/$'\(folder)'", stopping: agent)
+      #expect(refused.code == 75 && refused.errors.contains("does not answer"), "\(folder) \(name): \(refused)")
+    }
+    #expect(try isMounted)
+    let ended = try unmount("--force ..", from: "mnt/$'fo\\xff'", stopping: agent)
+    #expect(ended.code == 0, "\(ended)")
+    #expect(try !isMounted)
+  }
+
+  /// The system does not say what folder that is, and to find out would ask the agent.
+  @Test func `nor does one from a folder in a mount that was taken out of the tree`() throws {
+    try desk.done("mount", "mnt")
     try shell("mkdir mnt/folder other")
     let agent = try desk.agentProcess()
     defer { kill(agent, SIGCONT) }
-    // The folder is entered while the agent still answers.
-    func ending(_ name: String) throws -> RunningProgram.Outcome {
-      kill(agent, SIGCONT)
-      return try desk.shell(
-        "coffer=$(command -v coffer); cd mnt/folder && kill -STOP \(agent) && timeout 60 $coffer unmount \(name)")
-    }
-    for name in [".", "..", "../../mnt", "../absent", "../../other", "--force ../../other"] {
-      let refused = try ending(name)
-      #expect(refused.code == 75 && refused.errors.contains("does not answer"), "\(name): \(refused)")
-    }
-    #expect(try isMounted)
-    let ended = try ending("--force ..")
-    #expect(ended.code == 0, "\(ended)")
-    #expect(try !isMounted)
+    let ended = try desk.shell(
+      """
+      coffer=$(command -v coffer); other=$PWD/other; cd mnt/folder; umount -l ../../mnt 2>/dev/null || fusermount3 -u -z ../../mnt
+      kill -STOP \(agent); for name in . .. ../../other $other; do timeout 60 $coffer unmount $name; echo $?; done
+      """)
+    #expect(ended.output == "75\n75\n75\n75\n", "\(ended)")
+  }
+
+  /// The folder is entered while the agent still answers.
+  private func unmount(_ arguments: String, from folder: String, stopping agent: pid_t) throws -> RunningProgram.Outcome
+  {
+    kill(agent, SIGCONT)
+    return try desk.shell(
+      "coffer=$(command -v coffer); cd \(folder) && kill -STOP \(agent) && timeout 60 $coffer unmount \(arguments)")
   }
 
   @Test func `a forced unmount ends what somebody has taken out of the tree`() throws {
