@@ -8,15 +8,17 @@
 public enum UserHome {
   /// As the system's list of users has it, by number: a name in the environment may be another user's. Nil where it has none.
   public static var path: String? {
-    var entry = passwd()
-    var found: UnsafeMutablePointer<passwd>?
-    var room = [CChar](repeating: 0, count: 1 << 10)
-    while true {
-      let code = getpwuid_r(geteuid(), &entry, &room, room.count, &found)
-      guard code == ERANGE, room.count < 1 << 20 else { break }
-      room = [CChar](repeating: 0, count: 2 * room.count)
+    var size = 1 << 10
+    while size <= 1 << 20 {
+      let (code, path) = withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { texts in
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        let code = getpwuid_r(geteuid(), &entry, texts.baseAddress!, texts.count, &found)
+        return (code, found == nil ? nil : entry.pw_dir.flatMap { String(validatingCString: $0) })
+      }
+      guard code == ERANGE else { return path }
+      size *= 2
     }
-    guard found != nil, let home = entry.pw_dir else { return nil }
-    return withExtendedLifetime(room) { String(validatingCString: home) }
+    return nil
   }
 }
