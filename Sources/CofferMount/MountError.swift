@@ -60,8 +60,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
       "this process may not open /dev/fuse: its permissions, or what this program or container is confined to, keep it from that"
     case .noHelper: "fusermount3 is not installed; on Debian: apt install fuse3"
     case .failed:
-      "the system refused the mount; is the folder yours, and may you write in it? Others who can: a container or a service that gives "
-        + "no new privileges, a limit of mounts (mount_max in /etc/fuse.conf) or of open files"
+      "the system refused the mount; is the folder yours, and may you write in it? What else can be why: a container or a service "
+        + "that gives no new privileges, a limit of mounts (mount_max in /etc/fuse.conf) or of open files"
     case .othersRefused:
       "the system refused a mount that other users can see; have the line user_allow_other put into /etc/fuse.conf, or "
         + "leave --allow-other out"

@@ -76,7 +76,10 @@ struct LockedVault {
     do {
       derived = try derive(wrapped.keybag.derivation, passcode)
     } catch CryptoError.noMemory(let byteCount) {
-      try withLock { try gate(for: wrapped).takeBack(attempt) }
+      try withLock {
+        try requireUnwiped()
+        try gate(for: wrapped).takeBack(attempt)
+      }
       throw CryptoError.noMemory(byteCount: byteCount)
     }
     let passcodeKey = wrapped.device.passcodeKey(derived, rotation: wrapped.rotation)
