@@ -79,7 +79,7 @@ import Testing
           let isEnding = generator.once(in: 4)
           let ending = Int.random(in: 0..<2, using: &generator)
           let isStored = generator.once(in: 2)
-          let hasMemory = !generator.once(in: 6)
+          let hasMemory = !generator.once(in: 3)
           if isEnding { fixture.store.end(afterWrites: ending, storing: isStored) }
           let uptime = fixture.time.sinceBoot().seconds
           let outcome = fixture.attempt(passcode, hasMemory: hasMemory)
@@ -129,7 +129,10 @@ import Testing
         }
       }
     }
-    #expect(min(derivations, refusals, ends, shortages) > rounds)
+    // Each is tried; in fewer rounds, where COFFER_SEEDS asks for them, a rare one may not be.
+    guard rounds >= 30 else { return }
+    #expect(min(derivations, refusals, ends) > rounds)
+    #expect(shortages > rounds / 3)
     #expect(min(wipes, endsOfWiping) > rounds / 20)
   }
 
