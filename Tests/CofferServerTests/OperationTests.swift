@@ -56,6 +56,16 @@ import Testing
     #expect(none.metricsKey == nil)
   }
 
+  @Test func `too little memory for a password is no failure of the store, and what does not open is one`() {
+    let metrics = Metrics()
+    let middleware = ProblemMiddleware(log: Harness.silent, metrics: metrics)
+    let shortage = middleware.problem(for: CryptoError.noMemory(byteCount: 1 << 27))
+    #expect(shortage.name == .unavailable && shortage.headers[.retryAfter] == "5")
+    #expect(shortage.detail.contains("memory") && metrics.text(gauges: []).contains("coffer_store_failures_total 0"))
+    let damage = middleware.problem(for: CryptoError.notAuthentic)
+    #expect(damage.detail.contains("store") && metrics.text(gauges: []).contains("coffer_store_failures_total 1"))
+  }
+
   @Test func `a backup is made while the server runs, and what it holds is served again`() async throws {
     #expect(try command("tenant", "create", "Acme", "--data", command.data).code == 0)
     let token = try command("token", "create", "--tenant", "Acme", "--role", "owner", "--data", command.data).value

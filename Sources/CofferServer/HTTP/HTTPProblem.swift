@@ -119,6 +119,11 @@ extension HTTPProblem {
   static let unavailable = HTTPProblem(
     .unavailable, "The server cannot reach its store. Try again later.", headers: [.retryAfter: "\(retryAfter)"])
 
+  /// For a password's derivation.
+  static let noMemory = HTTPProblem(
+    .unavailable, "The server has not enough memory at this moment. Try again later.",
+    headers: [.retryAfter: "\(retryAfter)"])
+
   static let damaged = HTTPProblem(
     .unavailable, "The server's store is damaged. Whoever runs it has to put back a backup.",
     headers: [.retryAfter: "60"])

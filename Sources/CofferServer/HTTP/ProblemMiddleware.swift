@@ -45,6 +45,9 @@ struct ProblemMiddleware: RouterMiddleware {
       metrics.count(.storeFailures)
       log.error("\(public: error)")
       return error == .damagedFile ? .damaged : .unavailable
+    case let error as CryptoError where error.isShortage:
+      log.error("\(public: error)")
+      return .noMemory
     case let error as CryptoError:
       // What the store holds sealed does not open: the store is not what it was.
       metrics.count(.storeFailures)
