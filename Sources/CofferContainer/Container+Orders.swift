@@ -28,13 +28,26 @@ extension Container {
     }
   }
 
-  /// Whether a key store still has what opens a vault; `false` once a wipe has begun.
+  /// Whether a key store still has a part of what opens a vault, also where a wipe was begun and cut.
   public static func hasKeys(of vault: VaultID, in keyStore: any KeyStore) throws -> Bool {
     do throws(KeyStoreError) {
-      if try keyStore.read(.deviceSecret, of: vault) == nil { return false }
-      return try keyStore.read(.wiped, of: vault) == nil
+      if try keyStore.read(.deviceSecret, of: vault) != nil { return true }
+      return try keyStore.read(.rotation, of: vault) != nil
     } catch {
-      throw ContainerError(.inputOutput, error.description)
+      throw ContainerError(VaultError.keyStore(error))
+    }
+  }
+
+  /// Destroys what a key store has left of a vault whose wipe was begun and cut, wherever its folder is. Nothing where none was begun.
+  public static func destroyKeysLeft(of vault: VaultID, in keyStore: any KeyStore) throws {
+    do {
+      try keyStore.withLock(of: vault) {
+        guard try keyStore.read(.wiped, of: vault) != nil else { return }
+        try keyStore.removeAll(of: vault, keeping: [.wiped])
+      }
+    } catch let error as KeyStoreError {
+      if error == .nothingKept { return }
+      throw ContainerError(VaultError.keyStore(error))
     }
   }
 }

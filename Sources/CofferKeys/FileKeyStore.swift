@@ -59,7 +59,12 @@ public struct FileKeyStore: KeyStore {
     do {
       guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return }
       let items = KeyStoreItem.allCases.filter { !kept.contains($0) }
-      for item in items where item.isSecret { try files.destroy(item.rawValue, in: folder) }
+      // Whatever keeps one secret must not keep another.
+      var failure: SystemError?
+      for item in items where item.isSecret {
+        do { try files.destroy(item.rawValue, in: folder) } catch { failure = failure ?? error }
+      }
+      if let failure { throw failure }
       for item in items { try files.unlink(item.rawValue, in: folder) }
       // What stays is still used under its lock.
       if kept.isEmpty { try files.unlink(Self.lock, in: folder) }

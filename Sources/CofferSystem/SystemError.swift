@@ -30,9 +30,10 @@ public struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
   public var meaning: String { String(cString: strerror(code)) }
 
   public var isFull: Bool { code == ENOSPC || code == EDQUOT }
-  /// The process or the system has no descriptor, memory or process to give at this moment.
+  /// The process or the system has no descriptor, memory, process or thread to give at this moment.
   public var isShortage: Bool {
-    [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code) || code == EAGAIN && call == "posix_spawn"
+    [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code)
+      || code == EAGAIN && ["posix_spawn", "pthread_create"].contains(call)
   }
   public var isReadOnlyDisk: Bool { code == EROFS }
   public var isInterrupt: Bool { code == EINTR }

@@ -74,6 +74,7 @@ extension Vault {
     let id = VaultID()
     do {
       try passcode.requirePasscode()
+      try options.scheduler.requireReady()
       let present = try files.status(of: path)
       if let present, present.kind != .directory, present.kind != .symbolicLink { throw VaultError.folderNotEmpty }
       try files.makeDirectories(path)

@@ -57,6 +57,11 @@ struct SurroundingsTests {
     let unlocked = try strangerShell(
       "COFFER_KEY_STORE=$PWD/keys COFFER_VAULT=$PWD/new coffer unlock --passcode-file passcode")
     #expect(unlocked.code == 64 && unlocked.errors.contains("set HOME"), "\(unlocked)")
+    for command in ["lock --now", "agent status", "agent stop"] {
+      let told = try strangerShell(
+        "COFFER_KEY_STORE=$PWD/keys COFFER_VAULT=$PWD/new XDG_STATE_HOME=relative coffer \(command)")
+      #expect(told.code == 64 && told.errors.contains("absolute"), "\(command): \(told)")
+    }
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root may make a disk read-only"))
@@ -76,6 +81,37 @@ struct SurroundingsTests {
     #expect(!desk.exists("vault"))
   }
 
+  @Test(.enabled(if: geteuid() == 0, "only root may make a disk read-only"), arguments: ["device-secret", "rotation"])
+  func `a wipe that cannot destroy a key does not say that it did`(_ item: String) throws {
+    let isVaultFixed = "mount --bind vault vault && mount -o remount,ro,bind vault"
+    for fixed in ["true", isVaultFixed] {
+      let told = try desk.shell(
+        """
+        unshare --mount sh -c 'key=$(echo keys/*/\(item)); mount --bind $key $key && mount -o remount,ro,bind $key && \(fixed) \
+          && coffer wipe --yes'
+        """)
+      #expect(told.code == 74 && told.output.isEmpty, "\(told)")
+      #expect(
+        told.errors.contains("Keys of the vault are left") && !told.errors.contains("are destroyed"), "\(told.errors)")
+    }
+    // Whatever keeps the one keeps no other.
+    #expect(try desk.shell("ls keys/*").output.contains(item))
+    #expect(try !desk.shell("ls keys/*").output.contains(item == "rotation" ? "device-secret" : "rotation"))
+    #expect(try desk.run("coffer", ["wipe", "--yes"]).code == 0)
+    #expect(!desk.exists("vault"))
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root may change what the list of users says"))
+  func `a home in the list of users that is no path is none`() throws {
+    let told = try desk.shell(
+      """
+      sed "s,^\\(root:[^:]*:0:0:[^:]*\\):[^:]*:,\\1::," /etc/passwd > passwd; unset HOME COFFER_KEY_STORE XDG_STATE_HOME XDG_DATA_HOME
+      unshare --mount sh -c 'mount --bind passwd /etc/passwd && coffer init --vault new --no-recovery-key --passcode-file passcode'
+      """)
+    #expect(told.code == 64 && told.errors.contains("set HOME to a folder of yours"), "\(told)")
+    #expect(!desk.exists("new"))
+  }
+
   @Test(.enabled(if: geteuid() == 0, "a limit of processes binds only others"))
   func `where no process can be started it is worth another try`() throws {
     let vault = "export COFFER_KEY_STORE=$PWD/keys COFFER_VAULT=$PWD/new XDG_RUNTIME_DIR=$PWD;"
@@ -83,6 +119,15 @@ struct SurroundingsTests {
     try #require(made.code == 0, "\(made)")
     let told = try strangerShell(vault + "exec prlimit --nproc=1 coffer unlock --passcode-file passcode")
     #expect(told.code == 75 && told.errors.contains("posix_spawn"), "\(told)")
+    // Nor a thread: nobody waits until there is one.
+    for command in ["ls --passcode-file passcode", "put --passcode-file passcode passcode /file"] {
+      let told = try strangerShell(vault + "exec timeout -s KILL 60 prlimit --nproc=1 coffer \(command)")
+      #expect(told.code == 75 && told.errors.contains("pthread_create"), "\(command): \(told)")
+    }
+    #expect(try strangerShell(vault + "coffer ls --passcode-file passcode").output.isEmpty)
+    let other = "coffer init --vault other --no-recovery-key --passcode-file passcode"
+    #expect(try strangerShell(vault + "exec timeout -s KILL 60 prlimit --nproc=1 \(other)").code == 75)
+    #expect(try strangerShell(vault + other).code == 0)
   }
 
   @Test func `where no more files can be opened it is worth another try`() throws {
@@ -106,19 +151,33 @@ struct SurroundingsTests {
 
   /// However little it is, a passcode for which there is no memory is not a wrong one, and the vault is not damaged.
   @Test func `a try for which there is no memory is none`() throws {
-    // Dear enough for a limit that leaves room for all the rest.
+    // Dear enough for a limit that leaves room for all the rest, whatever that is: less than what a try takes, and a third of it.
     desk.environment["COFFER_VAULT"] = desk.path("dear")
     try desk.makeVault(costExponent: 18)
     // More often than a wrong passcode would be let in.
     for _ in 1...12 {
-      let tried = try desk.shell("ulimit -v \(400 << 10); coffer ls --passcode-file passcode")
+      let tried = try desk.shell("ulimit -v \(300 << 10); coffer ls --passcode-file passcode")
       #expect(tried.code == 75 && tried.errors.contains("256 MiB of memory"), "\(tried)")
     }
     try desk.done("ls")
-    for command in ["init --vault new --no-recovery-key", "passcode --new-passcode-file passcode"] {
-      let refused = try desk.shell("ulimit -v 120000; coffer \(command) --passcode-file passcode")
-      #expect(refused.code == 75 && refused.errors.contains("MiB of memory"), "\(refused)")
+    let refused = try desk.shell(
+      "ulimit -v \(300 << 10); coffer passcode --new-passcode-file passcode --passcode-file passcode")
+    #expect(refused.code == 75 && refused.errors.contains("MiB of memory"), "\(refused)")
+  }
+
+  /// How much the program takes before it asks differs from machine to machine; with less it is not even begun.
+  @Test func `no vault is made for whose passcode there is no memory`() throws {
+    var isTold = false
+    for limit in stride(from: 96, through: 480, by: 8) {
+      let told = try desk.shell(
+        "ulimit -v \(limit << 10); coffer init --vault new --no-recovery-key --passcode-file passcode")
+      if told.code == 0 { break }
+      #expect(!desk.exists("new/coffer.json"), "\(limit): \(told)")
+      guard told.errors.contains("MiB of memory") else { continue }
+      #expect(told.code == 75, "\(limit): \(told)")
+      isTold = true
     }
+    #expect(isTold)
   }
 
   @Test func `a limit of a file's size ends no command by a signal, nor the agent`() throws {

@@ -168,7 +168,7 @@ final class Gate: Sendable {
     do {
       try keyStore.write(anchor.withUnsafeBytes { SecretBytes(copying: $0) }, as: .enrolment, of: vault.id)
     } catch {
-      throw ContainerError(.inputOutput, error.description)
+      throw ContainerError(VaultError.keyStore(error))
     }
   }
 
@@ -218,7 +218,7 @@ final class Gate: Sendable {
     do {
       return try keyStore.read(.enrolment, of: vault.id)
     } catch {
-      throw ContainerError(.inputOutput, error.description)
+      throw ContainerError(VaultError.keyStore(error))
     }
   }
 

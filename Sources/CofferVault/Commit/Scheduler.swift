@@ -1,9 +1,16 @@
-internal import CofferSystem
+public import CofferSystem
 internal import Dispatch
 
 /// Runs something later, once. Tests inject one that they move.
 public protocol Scheduler: Sendable {
+  /// Throws where the system has no threads to give, without which nothing would ever be called. Asked before a vault is made or opened.
+  func requireReady() throws(SystemError)
+
   func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void)
+}
+
+extension Scheduler {
+  public func requireReady() throws(SystemError) {}
 }
 
 /// The system's: a thread for each time, or, where there is none to be had, the one that keeps the time. The time in which the
@@ -37,6 +44,12 @@ public struct SystemScheduler: Scheduler {
     run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { $0() }
   ) {
     (self.now, self.after, self.run) = (now, after, run)
+  }
+
+  public func requireReady() throws(SystemError) {
+    _ = try Timekeeper.started()
+    // And one for GRDB's queue, which waits for it where there is none.
+    try NewThread.start {}
   }
 
   public func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void) {

@@ -12,10 +12,15 @@ final class Timekeeper: Sendable {
   private static let process = Mutex<Timekeeper?>(nil)
 
   /// The process's, which is made where there is none yet; nil where the system has no thread for it.
-  static var present: Timekeeper? {
-    process.withLock { present in
-      if present == nil { present = try? Timekeeper() }
-      return present
+  static var present: Timekeeper? { try? started() }
+
+  /// The same; throws where the system has no thread for it.
+  static func started() throws(SystemError) -> Timekeeper {
+    try process.withLock { (present: inout Timekeeper?) throws(SystemError) -> Timekeeper in
+      if let present { return present }
+      let made = try Timekeeper()
+      present = made
+      return made
     }
   }
 

@@ -262,7 +262,7 @@ struct AgentClient {
       throw Failure(
         code: 75,
         text: "\(error.description). It is no agent that is found from here; where it is one that was started with "
-          + "another XDG_RUNTIME_DIR, SIGHUP locks it and SIGTERM ends it")
+          + "another XDG_RUNTIME_DIR, XDG_STATE_HOME or HOME, SIGHUP locks it and SIGTERM ends it")
     }
   }
 

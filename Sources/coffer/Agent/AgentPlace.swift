@@ -11,7 +11,8 @@ struct AgentPlace {
 
   /// `$XDG_RUNTIME_DIR/coffer`, which the system empties when the user's last session ends; where it is not set, a folder
   /// beside the key stores. So too where it is another user's, as behind su(1): what is made there would shut that user out.
-  private static var folderPath: String {
+  /// Nil where no home is known, beside which it could be.
+  private static var folderPath: String? {
     get throws {
       guard let runtime = Environment["XDG_RUNTIME_DIR"], !isForeign(runtime) else { return try statePath }
       return runtime + "/coffer"
@@ -28,9 +29,10 @@ struct AgentPlace {
   }
 
   /// In the user's own home where the environment's is another's, as behind `sudo -E`.
-  private static var statePath: String {
+  private static var statePath: String? {
     get throws {
-      let path = try Environment.folder("XDG_STATE_HOME", default: ".local/state") + "/coffer/run"
+      guard let state = try Environment.folderIfKnown("XDG_STATE_HOME", default: ".local/state") else { return nil }
+      let path = state + "/coffer/run"
       let base = Environment["XDG_STATE_HOME"] ?? Environment["HOME"] ?? ""
       guard isInForeignHands(path, from: base), let home = UserHome.path else { return path }
       return home + "/.local/state/coffer/run"
@@ -93,8 +95,11 @@ struct AgentPlace {
   ///
   /// Throws where the folder is not this user's alone: whoever can write there could put another socket in its place.
   static func of(_ vault: VaultID, making: Bool = false) throws -> AgentPlace? {
-    // Who has none, and no home, has no agent: it is said where one is to be started.
-    guard let path = making ? try folderPath : try? folderPath else { return nil }
+    guard let path = try folderPath else {
+      // Whoever has none has no agent: it is said where one is to be started.
+      if making { throw Environment.noHome(orSet: "XDG_STATE_HOME") }
+      return nil
+    }
     let files = FileSystem()
     guard path.hasPrefix("/") else { throw Failure.usage("XDG_RUNTIME_DIR and XDG_STATE_HOME must be absolute paths") }
     if making { try explaining(path) { () throws(SystemError) in try files.makeDirectories(path) } }

@@ -95,8 +95,9 @@ struct KeptReceipt: Codable {
     if Container.statedID(at: path) == id {
       let wiped = try? Container.wipe(at: path, keyStore: keys, everyCopy: true)
       if wiped == nil, isWiped != true { return false }
-    } else if isWiped != true, try FileSystem().status(of: keyStore) == nil {
-      return false
+    } else {
+      if isWiped != true, try FileSystem().status(of: keyStore) == nil { return false }
+      try Container.destroyKeysLeft(of: id, in: keys)
     }
     return try !Container.hasKeys(of: id, in: keys)
   }

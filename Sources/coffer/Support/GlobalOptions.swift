@@ -163,13 +163,20 @@ enum Environment {
 
   /// A folder of the XDG base directories. Throws where nothing says whose it is: Foundation would name one that is nobody's.
   static func folder(_ name: String, default relative: String) throws -> String {
-    let found = self[name] ?? (self["HOME"] ?? UserHome.path).map { $0 + "/" + relative }
-    guard let found else {
-      throw Failure.usage(
-        "no home folder is known, for this user is not in the system's list of users: set HOME to a folder of yours, or \(name)"
-      )
-    }
+    guard let found = try folderIfKnown(name, default: relative) else { throw noHome(orSet: name) }
+    return found
+  }
+
+  /// The same; nil where no home is known.
+  static func folderIfKnown(_ name: String, default relative: String) throws -> String? {
+    guard let found = self[name] ?? (self["HOME"] ?? UserHome.path).map({ $0 + "/" + relative }) else { return nil }
     guard found.hasPrefix("/") else { throw Failure.usage("HOME and \(name) must be absolute paths") }
     return found
+  }
+
+  static func noHome(orSet name: String) -> Failure {
+    .usage(
+      "no home folder is known, for the system's list of users has none for this user: set HOME to a folder of yours, or \(name)"
+    )
   }
 }

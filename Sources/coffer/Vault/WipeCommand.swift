@@ -54,7 +54,7 @@ struct WipeCommand: ParsableCommand {
     var holder = outcome.holder
     if holder != nil, try AgentClient.stopAgent(of: options, isForced: true) {
       // The keys are gone from the disk, and now from the agent's memory: what is left is ciphertext.
-      holder = try Container.wipe(at: path, keyStore: options.keys).holder
+      holder = try wipe(path).holder
     }
     if let holder {
       let name = holder > 0 ? "process \(holder)" : "another process"
@@ -82,14 +82,16 @@ struct WipeCommand: ParsableCommand {
     let keys = try options.keys
     do {
       return try Container.wipe(at: path, keyStore: keys, everyCopy: allCopies)
-    } catch let error as ContainerError where error.category == .inputOutput {
-      guard let id = Container.statedID(at: path), (try? Container.hasKeys(of: id, in: keys)) == false else {
+    } catch let error as ContainerError where [.inputOutput, .tryAgain, .cannotCreate].contains(error.category) {
+      guard let id = Container.statedID(at: path), let areKeysLeft = try? Container.hasKeys(of: id, in: keys) else {
         throw error
       }
       throw Failure(
         code: Failure.code(error.category),
-        text:
-          "the keys are destroyed, and the vault cannot be opened any more; but what is left of it could not be removed: \(error.description)"
+        text: areKeysLeft
+          ? "\(error.description). Keys of the vault are left: mend that, and run coffer wipe again"
+          : "the keys are destroyed, and no passcode opens the vault any more; but what is left of it, which its recovery key or the "
+            + "company's key may open, could not be removed: \(error.description). Mend that, and run coffer wipe again"
       )
     }
   }
