@@ -28,11 +28,10 @@ extension Container {
     }
   }
 
-  /// Whether a key store still has a part of what opens a vault, also where a wipe was begun and cut.
+  /// Whether a key store still has a part of what opens a vault or a copy of it, also where a wipe was begun and cut.
   public static func hasKeys(of vault: VaultID, in keyStore: any KeyStore) throws -> Bool {
     do throws(KeyStoreError) {
-      if try keyStore.read(.deviceSecret, of: vault) != nil { return true }
-      return try keyStore.read(.rotation, of: vault) != nil
+      return try keyStore.holdsSecrets(of: vault)
     } catch {
       throw ContainerError(VaultError.keyStore(error))
     }

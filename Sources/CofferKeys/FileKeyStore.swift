@@ -61,16 +61,13 @@ public struct FileKeyStore: KeyStore {
       let items = KeyStoreItem.allCases.filter { !kept.contains($0) }
       // Whatever keeps one secret must not keep another.
       var failure: SystemError?
-      for item in items where item.isSecret {
-        do { try files.destroy(item.rawValue, in: folder) } catch { failure = failure ?? error }
-      }
+      func destroy(_ name: String) { do { try files.destroy(name, in: folder) } catch { failure = failure ?? error } }
+      for item in items where item.isSecret { destroy(item.rawValue) }
+      do { try unfinishedReplacements(in: folder).forEach(destroy) } catch { failure = failure ?? error }
       if let failure { throw failure }
       for item in items { try files.unlink(item.rawValue, in: folder) }
       // What stays is still used under its lock.
       if kept.isEmpty { try files.unlink(Self.lock, in: folder) }
-      for name in try files.names(in: folder) where FileSystem.isUnfinishedReplacement(name) {
-        try files.destroy(String(decoding: name, as: UTF8.self), in: folder)
-      }
       try folder.sync()
       guard kept.isEmpty else { return }
       let root = try files.open(path, .directory)
@@ -79,6 +76,31 @@ public struct FileKeyStore: KeyStore {
     } catch {
       throw Self.wrap(error)
     }
+  }
+
+  public func holdsSecrets(of vault: VaultID) throws(KeyStoreError) -> Bool {
+    if try holdsSecretItems(of: vault) { return true }
+    do {
+      guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return false }
+      for name in try unfinishedReplacements(in: folder) {
+        let file = try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: folder)
+        guard try file.status().byteCount <= Self.limit else { return true }
+        if try !contents(of: file).isOverwritten { return true }
+      }
+      return false
+    } catch {
+      throw Self.wrap(error)
+    }
+  }
+
+  /// What a write that was cut may have left, under their temporary names.
+  private func unfinishedReplacements(in folder: OwnedDescriptor) throws(SystemError) -> [String] {
+    try files.names(in: folder).filter(FileSystem.isUnfinishedReplacement).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// As many bytes as the file says that it has; zeros in the place of those that it has not.
+  private func contents(of file: OwnedDescriptor) throws -> SecretBytes {
+    try SecretBytes(count: Int(file.status().byteCount)) { _ = try file.readFully(into: $0) }
   }
 
   public func withLock<Result>(of vault: VaultID, _ body: () throws -> Result) throws -> Result {

@@ -33,6 +33,8 @@ public protocol KeyStore: Sendable {
   /// Removes everything that is kept for a vault but for `kept`, secrets first: once the first of them is gone, no
   /// passcode opens it.
   func removeAll(of vault: VaultID, keeping kept: Set<KeyStoreItem>) throws(KeyStoreError)
+  /// Whether anything is kept on which a key of the vault hangs. What was overwritten and could not be removed is nothing.
+  func holdsSecrets(of vault: VaultID) throws(KeyStoreError) -> Bool
   /// Runs `body` while nobody else, in this process or another, runs one for the same vault. Waits for them.
   ///
   /// Not to be called within itself. Throws ``KeyStoreError/nothingKept`` where there is nothing for the vault, and what
@@ -43,6 +45,20 @@ public protocol KeyStore: Sendable {
 extension KeyStore {
   /// Removes everything that is kept for a vault.
   public func removeAll(of vault: VaultID) throws(KeyStoreError) { try removeAll(of: vault, keeping: []) }
+
+  public func holdsSecrets(of vault: VaultID) throws(KeyStoreError) -> Bool { try holdsSecretItems(of: vault) }
+
+  func holdsSecretItems(of vault: VaultID) throws(KeyStoreError) -> Bool {
+    for item in KeyStoreItem.allCases where item.isSecret {
+      if let value = try read(item, of: vault), !value.isOverwritten { return true }
+    }
+    return false
+  }
+}
+
+extension SecretBytes {
+  /// Nothing is left but zeros, as of what was destroyed.
+  public var isOverwritten: Bool { withUnsafeBytes { !$0.contains { $0 != 0 } } }
 }
 
 /// Why a key store does not answer.

@@ -206,7 +206,8 @@ extension Vault {
     files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(), options: VaultOptions = VaultOptions()
   ) throws -> (vault: Vault, access: VaultAccess) {
     try openingErrors {
-      let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
+      let place = try VaultPlace(
+        at: path, files: files, keyStore: keyStore, time: time, scheduler: options.scheduler)
       let opened = try place.locked.unlock(passcode: passcode)
       return (try place.vault(opened, options: options), VaultAccess(opened: opened))
     }
@@ -218,7 +219,8 @@ extension Vault {
     deriving: (PasscodeDerivation) throws -> SecretKey
   ) throws -> Vault {
     try openingErrors {
-      let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
+      let place = try VaultPlace(
+        at: path, files: files, keyStore: keyStore, time: time, scheduler: options.scheduler)
       let unused = SecretBytes(count: 1) { $0[0] = 0 }
       let opened = try place.locked.unlock(passcode: { unused }) { derivation, _ in
         try deriving(derivation)

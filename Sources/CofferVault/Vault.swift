@@ -52,7 +52,6 @@ public final class Vault: Sendable {
     opening folder: VaultFolder, description: VaultDescription, keybag: [UInt8], keys: UnlockedKeys,
     keyStore: any KeyStore, lock: OwnedDescriptor, time: any TimeSource, options: VaultOptions
   ) throws {
-    try options.scheduler.requireReady()
     id = description.id
     self.keys = KeyRing(keys)
     self.keyStore = keyStore

@@ -81,8 +81,12 @@ struct SurroundingsTests {
     #expect(!desk.exists("vault"))
   }
 
-  @Test(.enabled(if: geteuid() == 0, "only root may make a disk read-only"), arguments: ["device-secret", "rotation"])
+  @Test(
+    .enabled(if: geteuid() == 0, "only root may make a disk read-only"),
+    arguments: ["device-secret", "rotation", "escrow", ".0123456789abcdef.new"])
   func `a wipe that cannot destroy a key does not say that it did`(_ item: String) throws {
+    try #require(
+      try desk.shell("test -e keys/*/\(item) || (umask 77; cp keys/*/rotation $(echo keys/*)/\(item))").code == 0)
     let isVaultFixed = "mount --bind vault vault && mount -o remount,ro,bind vault"
     for fixed in ["true", isVaultFixed] {
       let told = try desk.shell(
@@ -95,10 +99,37 @@ struct SurroundingsTests {
         told.errors.contains("Keys of the vault are left") && !told.errors.contains("are destroyed"), "\(told.errors)")
     }
     // Whatever keeps the one keeps no other.
-    #expect(try desk.shell("ls keys/*").output.contains(item))
-    #expect(try !desk.shell("ls keys/*").output.contains(item == "rotation" ? "device-secret" : "rotation"))
+    let left = try desk.shell("ls -A keys/*").output.split(separator: "\n").map(String.init)
+    #expect(left.filter { !["attempts", "anchor", "place", "lock", "wiped"].contains($0) } == [item], "\(left)")
     #expect(try desk.run("coffer", ["wipe", "--yes"]).code == 0)
     #expect(!desk.exists("vault"))
+  }
+
+  /// The keys are overwritten, and nothing could be removed, nor a mark be left.
+  @Test(.enabled(if: geteuid() == 0, "only root may be another user"))
+  func `a wipe that could only overwrite the keys is one, and can be finished`() throws {
+    let vault = "export COFFER_KEY_STORE=$PWD/keys COFFER_VAULT=$PWD/new XDG_RUNTIME_DIR=$PWD;"
+    let made = try strangerShell(
+      vault + "coffer init --no-recovery-key --passcode-file passcode && coffer ls --passcode-file passcode")
+    try #require(made.code == 0, "\(made)")
+    let told = try strangerShell(vault + "chmod 500 keys/*; coffer wipe --yes")
+    #expect(told.code == 74 && told.errors.contains("the keys are destroyed"), "\(told)")
+    #expect(try strangerShell(vault + "tr -d \"\\\\0\" < $(echo keys/*/device-secret) | wc -c").output == "0\n")
+    let finished = try strangerShell(vault + "chmod 700 keys/*; coffer wipe --yes")
+    #expect(finished.code == 0 && !desk.exists("theirs/new"), "\(finished)")
+    #expect(try desk.shell("ls -A theirs/keys").output.isEmpty)
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root may make a disk read-only"))
+  func `an agent ends where its vault's keys are destroyed, whatever could not be removed`() throws {
+    try desk.write("secret", "secret")
+    try desk.done("put", "secret", "/secret")
+    try desk.done("unlock")
+    let told = try desk.shell(
+      "unshare --mount sh -c 'mount --bind vault vault && mount -o remount,ro,bind vault && coffer wipe --yes'")
+    #expect(told.code == 74 && told.errors.contains("the keys are destroyed"), "\(told)")
+    #expect(!told.errors.contains("has the vault open"), "\(told.errors)")
+    #expect(try desk.run("coffer", ["cat", "--passcode-file", "passcode", "/secret"]).code == 77)
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root may change what the list of users says"))
@@ -115,7 +146,7 @@ struct SurroundingsTests {
   @Test(.enabled(if: geteuid() == 0, "a limit of processes binds only others"))
   func `where no process can be started it is worth another try`() throws {
     let vault = "export COFFER_KEY_STORE=$PWD/keys COFFER_VAULT=$PWD/new XDG_RUNTIME_DIR=$PWD;"
-    let made = try strangerShell(vault + "coffer init --no-recovery-key --passcode-file passcode")
+    let made = try strangerShell(vault + "coffer init --recovery-key-file recovery --passcode-file passcode")
     try #require(made.code == 0, "\(made)")
     let told = try strangerShell(vault + "exec prlimit --nproc=1 coffer unlock --passcode-file passcode")
     #expect(told.code == 75 && told.errors.contains("posix_spawn"), "\(told)")
@@ -125,6 +156,14 @@ struct SurroundingsTests {
       #expect(told.code == 75 && told.errors.contains("pthread_create"), "\(command): \(told)")
     }
     #expect(try strangerShell(vault + "coffer ls --passcode-file passcode").output.isEmpty)
+    let recover =
+      "coffer recover --recovery-key-file recovery --new-recovery-key-file new-recovery --new-passcode-file new-passcode"
+    let refused = try strangerShell(
+      vault + "echo another > new-passcode; exec timeout -s KILL 60 prlimit --nproc=1 \(recover)")
+    #expect(
+      refused.code == 75 && refused.errors.contains("pthread_create"),
+      "\(refused)")
+    #expect(try strangerShell(vault + "coffer ls --passcode-file passcode").code == 0)
     let other = "coffer init --vault other --no-recovery-key --passcode-file passcode"
     #expect(try strangerShell(vault + "exec timeout -s KILL 60 prlimit --nproc=1 \(other)").code == 75)
     #expect(try strangerShell(vault + other).code == 0)

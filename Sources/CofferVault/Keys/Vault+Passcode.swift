@@ -63,7 +63,8 @@ extension Vault {
     time: any TimeSource, vaultOptions: VaultOptions, deriving derive: LockedVault.Derive
   ) throws {
     try openingErrors {
-      let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
+      let place = try VaultPlace(
+        at: path, files: files, keyStore: keyStore, time: time, scheduler: vaultOptions.scheduler)
       let opened = try place.locked.unlock(passcode: old, deriving: derive)
       let vault = try place.vault(opened, options: vaultOptions)
       do {

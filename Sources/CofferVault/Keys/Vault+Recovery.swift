@@ -56,7 +56,8 @@ extension Vault {
     vaultOptions: VaultOptions, deriving derive: LockedVault.Derive
   ) throws -> Vault {
     try openingErrors {
-      let place = try VaultPlace(at: path, files: files, keyStore: keyStore, time: time)
+      let place = try VaultPlace(
+        at: path, files: files, keyStore: keyStore, time: time, scheduler: vaultOptions.scheduler)
       try place.requireIndex()
       let found = try place.locked.open(with: key)
       var recovery = try VaultRecovery(

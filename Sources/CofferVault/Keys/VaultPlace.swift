@@ -6,14 +6,18 @@ struct VaultPlace {
   let locked: LockedVault
   let lock: OwnedDescriptor
 
-  /// Throws `noVault`, `notAVault`, `newerFormat`, `readOnlyDisk` and `inUse`.
-  init(at path: String, files: FileSystem, keyStore: any KeyStore, time: any TimeSource) throws {
+  /// - Parameter scheduler: the vault's, which must be ready before a passcode is tried, and before keys are replaced.
+  /// Throws `noVault`, `notAVault`, `newerFormat`, `readOnlyDisk`, `inUse`, and what the scheduler does.
+  init(
+    at path: String, files: FileSystem, keyStore: any KeyStore, time: any TimeSource, scheduler: any Scheduler
+  ) throws {
     locked = try LockedVault(in: VaultFolder(opening: path, files: files), keyStore: keyStore, time: time)
     do {
       lock = try locked.folder.takeLock()
     } catch let error as SystemError where error.isReadOnlyDisk {
       throw VaultError.readOnlyDisk
     }
+    try scheduler.requireReady()
   }
 
   func requireIndex() throws {

@@ -66,14 +66,15 @@ struct AgentPlace {
     return [try? statePath, "/run/user/\(ProcessHardening.userID)/coffer"].compactMap(\.self).filter { $0 != first }
   }
 
-  /// A connection to a vault's agent; nil where none is found.
+  /// A connection to a vault's agent; nil where none is found. Throws where none is, and the first place to look cannot be told.
   static func connect(_ vault: VaultID) throws -> LocalSocket? {
-    if let socket = try of(vault)?.connect() { return socket }
+    let first = Result { try of(vault)?.connect() }
+    if let socket = try? first.get() { return socket }
     // What is not this user's alone is nothing to be found.
     for path in otherFolderPaths {
       if let place = try? at(path, vault), let socket = try? place.connect() { return socket }
     }
-    return nil
+    return try first.get()
   }
 
   /// Those of all agents that are found, some of which may be gone.

@@ -52,8 +52,8 @@ struct WipeCommand: ParsableCommand {
     let outcome = try wipe(path)
     let left = Self.copies(outcome)
     var holder = outcome.holder
-    if holder != nil, try AgentClient.stopAgent(of: options, isForced: true) {
-      // The keys are gone from the disk, and now from the agent's memory: what is left is ciphertext.
+    // The keys are gone from the disk. Where an agent has them in memory it ends; that it does not is said below.
+    if holder != nil, (try? AgentClient.stopAgent(of: options, isForced: true)) == true {
       holder = try wipe(path).holder
     }
     if let holder {
@@ -86,13 +86,28 @@ struct WipeCommand: ParsableCommand {
       guard let id = Container.statedID(at: path), let areKeysLeft = try? Container.hasKeys(of: id, in: keys) else {
         throw error
       }
+      if areKeysLeft {
+        throw Failure(
+          code: Failure.code(error.category),
+          text: "\(error.description). Keys of the vault are left: mend that, and run coffer wipe again")
+      }
+      _ = try? AgentClient.stopAgent(of: options, isForced: true)
       throw Failure(
         code: Failure.code(error.category),
-        text: areKeysLeft
-          ? "\(error.description). Keys of the vault are left: mend that, and run coffer wipe again"
-          : "the keys are destroyed, and no passcode opens the vault any more; but what is left of it, which its recovery key or the "
-            + "company's key may open, could not be removed: \(error.description). Mend that, and run coffer wipe again"
-      )
+        text:
+          "the keys are destroyed, and no passcode opens the vault any more; but what is left of it, which its recovery key or the "
+          + "company's key may open, could not be removed: \(error.description). "
+          + (isHeld(path) ? "And a process has the vault open, and can use it until it ends. " : "")
+          + "Mend that, and run coffer wipe again")
+    }
+  }
+
+  private func isHeld(_ path: String) -> Bool {
+    do {
+      try Container.requireUnused(at: path)
+      return false
+    } catch {
+      return (error as? ContainerError)?.category == .inUse
     }
   }
 

@@ -303,7 +303,9 @@ extension PasscodeFixture {
     _ passcode: String, recorded: Bool = false, _ body: (Vault, inout VaultAccess) throws -> Result
   ) throws -> Result {
     let files = recorded ? FileSystem(faults: recorder) : FileSystem()
-    let place = try VaultPlace(at: disk + "/vault", files: files, keyStore: keyStore(disk, files), time: time)
+    let place = try VaultPlace(
+      at: disk + "/vault", files: files, keyStore: keyStore(disk, files), time: time,
+      scheduler: VaultOptions().scheduler)
     let opened = try place.locked.unlock(passcode: { VaultFixture.passcode(passcode) }, deriving: derive)
     let vault = try place.vault(opened, options: TestVault.options)
     defer { try? vault.close() }

@@ -61,7 +61,9 @@ final class PasscodeFixture {
 
   func open(_ passcode: String, on disk: String, options: VaultOptions = TestVault.options) throws -> Vault {
     try Vault.openingErrors {
-      let place = try VaultPlace(at: disk + "/vault", files: FileSystem(), keyStore: keyStore(disk), time: time)
+      let place = try VaultPlace(
+        at: disk + "/vault", files: FileSystem(), keyStore: keyStore(disk), time: time,
+        scheduler: VaultOptions().scheduler)
       let opened = try place.locked.unlock(passcode: { VaultFixture.passcode(passcode) }, deriving: derive)
       return try place.vault(opened, options: options)
     }

@@ -38,7 +38,8 @@ import Testing
   }
 
   private func open(_ path: String) throws -> Vault {
-    let place = try VaultPlace(at: path, files: FileSystem(), keyStore: store, time: fixture.time)
+    let place = try VaultPlace(
+      at: path, files: FileSystem(), keyStore: store, time: fixture.time, scheduler: VaultOptions().scheduler)
     let opened = try place.locked.unlock(passcode: { VaultFixture.passcode(passcode) }, deriving: fixture.derive)
     return try place.vault(opened, options: TestVault.options)
   }

@@ -102,6 +102,35 @@ import Testing
     #expect(company.server.stop().code == 0)
   }
 
+  /// The vault's folder was taken away behind the mark of the wipe and before the first key.
+  @Test func `keys that a wipe was cut from are destroyed before its receipt is sent, wherever the vault is`()
+    async throws
+  {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    let order = try await company.order("wipe")
+    try company.keepReceipt(of: order, kind: "wipe")
+    let kept = "keys/\(company.vaultID)"
+    let cut = try desk.shell("umask 77; printf '\\0\\0\\0' > \(kept)/wiped; mv vault moved")
+    try #require(cut.code == 0, "\(cut)")
+    try desk.makeVault(withRecoveryKey: false)
+    if geteuid() == 0 {
+      // Nor is it sent while one cannot be destroyed.
+      let refresh = try desk.shell(
+        """
+        unshare --mount sh -c 'mount --bind \(kept)/rotation \(kept)/rotation && mount -o remount,ro,bind \(kept)/rotation \
+          && coffer policy refresh --passcode-file passcode'
+        """)
+      #expect(refresh.code == 66 && refresh.errors.contains("coffer enroll"), "\(refresh)")
+      #expect(try await company.shown(order)["state"] as? String == "pending")
+      #expect(!desk.exists("\(kept)/device-secret") && desk.exists("\(kept)/rotation"))
+    }
+    try desk.refused(66, "coffer enroll", running: ["policy", "refresh"])
+    #expect(try await company.shown(order)["state"] as? String == "done")
+    for item in ["device-secret", "rotation", "escrow"] { #expect(!desk.exists("\(kept)/\(item)")) }
+    #expect(company.server.stop().code == 0)
+  }
+
   @Test func `no receipt is sent of a vault that is somewhere else, and no other vault is destroyed in its place`()
     async throws
   {
