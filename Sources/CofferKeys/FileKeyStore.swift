@@ -34,9 +34,9 @@ public struct FileKeyStore: KeyStore {
       let status = try file.status()
       try Self.requirePrivate(status)
       guard status.kind == .file, status.byteCount <= Self.limit else { throw KeyStoreError.damaged(item) }
-      var count = 0
-      let value = try SecretBytes(count: Int(status.byteCount)) { count = try file.readFully(into: $0) }
-      guard count == value.count else { throw KeyStoreError.damaged(item) }
+      guard let value = try contents(of: file) else { throw KeyStoreError.damaged(item) }
+      // What was destroyed and could not be removed is no key that anything may be made with.
+      if item.isSecret, isOverwritten(value) { return nil }
       return value
     } catch {
       throw Self.wrap(error)
@@ -79,17 +79,24 @@ public struct FileKeyStore: KeyStore {
   }
 
   public func holdsSecrets(of vault: VaultID) throws(KeyStoreError) -> Bool {
-    if try holdsSecretItems(of: vault) { return true }
     do {
       guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return false }
-      for name in try unfinishedReplacements(in: folder) {
-        let file = try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: folder)
-        guard try file.status().byteCount <= Self.limit else { return true }
-        if try !contents(of: file).isOverwritten { return true }
-      }
-      return false
+      let items = KeyStoreItem.allCases.filter(\.isSecret).map(\.rawValue)
+      return try (items + unfinishedReplacements(in: folder)).contains { holdsSecret($0, in: folder) }
     } catch {
       throw Self.wrap(error)
+    }
+  }
+
+  private func holdsSecret(_ name: String, in folder: OwnedDescriptor) -> Bool {
+    do {
+      let file = try files.open(name, [.readOnly, .noFollow, .nonBlocking], in: folder)
+      let status = try file.status()
+      guard status.kind == .file, status.byteCount <= Self.limit else { return true }
+      if status.byteCount == 0 { return false }
+      return try contents(of: file).map { !isOverwritten($0) } ?? true
+    } catch {
+      return (error as? SystemError)?.isAbsent != true
     }
   }
 
@@ -98,9 +105,16 @@ public struct FileKeyStore: KeyStore {
     try files.names(in: folder).filter(FileSystem.isUnfinishedReplacement).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// As many bytes as the file says that it has; zeros in the place of those that it has not.
-  private func contents(of file: OwnedDescriptor) throws -> SecretBytes {
-    try SecretBytes(count: Int(file.status().byteCount)) { _ = try file.readFully(into: $0) }
+  /// Nil where it has become shorter meanwhile.
+  private func contents(of file: OwnedDescriptor) throws -> SecretBytes? {
+    var count = 0
+    let value = try SecretBytes(count: Int(file.status().byteCount)) { count = try file.readFully(into: $0) }
+    return count == value.count ? value : nil
+  }
+
+  /// Nothing is left but zeros, as of what was destroyed.
+  private func isOverwritten(_ value: SecretBytes) -> Bool {
+    value.withUnsafeBytes { !$0.isEmpty && !$0.contains { $0 != 0 } }
   }
 
   public func withLock<Result>(of vault: VaultID, _ body: () throws -> Result) throws -> Result {

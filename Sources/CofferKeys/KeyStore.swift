@@ -27,13 +27,13 @@ public enum KeyStoreItem: String, CaseIterable, Sendable {
 ///
 /// Each write is durable and atomic when it returns: a crash leaves the old value or the new.
 public protocol KeyStore: Sendable {
-  /// The value, or nil where there is none.
+  /// The value, or nil where there is none: of a secret also where it was overwritten and could not be removed.
   func read(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> SecretBytes?
   func write(_ value: SecretBytes, as item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError)
   /// Removes everything that is kept for a vault but for `kept`, secrets first: once the first of them is gone, no
   /// passcode opens it.
   func removeAll(of vault: VaultID, keeping kept: Set<KeyStoreItem>) throws(KeyStoreError)
-  /// Whether anything is kept on which a key of the vault hangs. What was overwritten and could not be removed is nothing.
+  /// Whether anything is kept on which a key of the vault hangs; also where it is there and cannot be read.
   func holdsSecrets(of vault: VaultID) throws(KeyStoreError) -> Bool
   /// Runs `body` while nobody else, in this process or another, runs one for the same vault. Waits for them.
   ///
@@ -46,19 +46,12 @@ extension KeyStore {
   /// Removes everything that is kept for a vault.
   public func removeAll(of vault: VaultID) throws(KeyStoreError) { try removeAll(of: vault, keeping: []) }
 
-  public func holdsSecrets(of vault: VaultID) throws(KeyStoreError) -> Bool { try holdsSecretItems(of: vault) }
-
-  func holdsSecretItems(of vault: VaultID) throws(KeyStoreError) -> Bool {
+  public func holdsSecrets(of vault: VaultID) throws(KeyStoreError) -> Bool {
     for item in KeyStoreItem.allCases where item.isSecret {
-      if let value = try read(item, of: vault), !value.isOverwritten { return true }
+      if try read(item, of: vault) != nil { return true }
     }
     return false
   }
-}
-
-extension SecretBytes {
-  /// Nothing is left but zeros, as of what was destroyed.
-  public var isOverwritten: Bool { withUnsafeBytes { !$0.contains { $0 != 0 } } }
 }
 
 /// Why a key store does not answer.

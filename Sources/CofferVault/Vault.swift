@@ -52,6 +52,8 @@ public final class Vault: Sendable {
     opening folder: VaultFolder, description: VaultDescription, keybag: [UInt8], keys: UnlockedKeys,
     keyStore: any KeyStore, lock: OwnedDescriptor, time: any TimeSource, options: VaultOptions
   ) throws {
+    // Once more: a passcode was typed and derived since, or keys were replaced.
+    try options.scheduler.requireReady()
     id = description.id
     self.keys = KeyRing(keys)
     self.keyStore = keyStore

@@ -3,7 +3,8 @@ internal import Dispatch
 
 /// Runs something later, once. Tests inject one that they move.
 public protocol Scheduler: Sendable {
-  /// Throws where the system has no threads to give, without which nothing would ever be called. Asked before a vault is made or opened.
+  /// Throws where the system has no threads to give, without which nothing would ever be called. Asked before a vault is made or opened, and before its
+  /// keys are replaced.
   func requireReady() throws(SystemError)
 
   func schedule(afterSeconds seconds: Double, _ body: @escaping @Sendable () -> Void)

@@ -64,6 +64,7 @@ extension Vault {
         place: place, found: found, acceptsOlderState: vaultOptions.acceptsOlderState)
       let passcode = try AskedPasscode(asking: { try passcode { try place.setting($0, found.keys) } }).value
       try passcode.requirePasscode()
+      try vaultOptions.scheduler.requireReady()
       let opened = try recovery.run(
         passcode: passcode, derivation: derivation.renewed(), options: options, use: key.use, deriving: derive)
       return try place.vault(opened, options: vaultOptions)

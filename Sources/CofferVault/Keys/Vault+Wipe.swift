@@ -125,10 +125,7 @@ private struct Wipe {
 
   private func judge(_ scope: WipeScope) throws -> WipeReport.Keys {
     if try keyStore.read(.wiped, of: id) != nil { return .destroyedBefore }
-    let secret = try keyStore.read(.deviceSecret, of: id)
-    guard let secret, !secret.isOverwritten else {
-      // Of a wipe that was cut and could leave no mark.
-      if try secret != nil || keyStore.read(.rotation, of: id) != nil { return .destroyedBefore }
+    guard let secret = try keyStore.read(.deviceSecret, of: id) else {
       // Another key store may open what is here. Without keybag and ciphertext nothing does.
       guard try isEmptied() else { throw VaultError.nothingToWipe }
       return .absent

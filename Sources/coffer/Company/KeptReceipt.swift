@@ -97,7 +97,7 @@ struct KeptReceipt: Codable {
       if wiped == nil, isWiped != true { return false }
     } else {
       if isWiped != true, try FileSystem().status(of: keyStore) == nil { return false }
-      if try Container.hasKeys(of: id, in: keys) { try Container.destroyKeysLeft(of: id, in: keys) }
+      if (try? Container.hasKeys(of: id, in: keys)) != false { try Container.destroyKeysLeft(of: id, in: keys) }
     }
     return try !Container.hasKeys(of: id, in: keys)
   }

@@ -91,7 +91,10 @@ struct WipeCommand: ParsableCommand {
           code: Failure.code(error.category),
           text: "\(error.description). Keys of the vault are left: mend that, and run coffer wipe again")
       }
-      _ = try? AgentClient.stopAgent(of: options, isForced: true)
+      if isHeld(path) {
+        Output.note("the keys are destroyed; what holds the vault is to end")
+        _ = try? AgentClient.stopAgent(of: options, isForced: true)
+      }
       throw Failure(
         code: Failure.code(error.category),
         text:
