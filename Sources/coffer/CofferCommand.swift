@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import CofferSystem
+internal import Foundation
 
 @main
 struct CofferCommand: AsyncParsableCommand {
@@ -59,6 +60,8 @@ struct CofferCommand: AsyncParsableCommand {
       var command = try parseAsRoot()
       if let served = command as? any ServedCommand, let end = try AgentClient.run(served) { try end.endProcess() }
       if var command = command as? any AsyncParsableCommand {
+        // For Swift's pool, the network's event loops, and what opens a vault.
+        try NewThread.requireRoom(for: 2 * ProcessInfo.processInfo.activeProcessorCount + 4)
         try await command.run()
       } else {
         try command.run()

@@ -119,7 +119,7 @@ struct SurroundingsTests {
     let isZero = #"test -f keys/*/device-secret && ! tr -d "\\0" < $(echo keys/*/device-secret) | grep -q ."#
     #expect(try strangerShell(isZero).code == 0)
     #expect(try strangerShell(vault + "chmod 700 keys/*; coffer ls --passcode-file passcode").code == 77)
-    // Nothing says which vault they were of: no copy is taken for it.
+    // No copy is taken for the vault.
     let refused = try strangerShell(vault + "coffer wipe --yes --vault copy")
     #expect(refused.code == 77 && desk.exists("theirs/copy/keybag.json"), "\(refused)")
     // And no vault gets zeros for its secret.
@@ -128,6 +128,31 @@ struct SurroundingsTests {
     #expect(recovered.code == 0, "\(recovered)")
     #expect(try strangerShell(isZero).code == 1)
     #expect(try strangerShell(vault + "coffer ls --passcode-file passcode").code == 0)
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root may be another user"), arguments: ["", " --all-copies"])
+  func `a wipe that could only overwrite the keys can be finished`(_ option: String) throws {
+    let vault = "export COFFER_KEY_STORE=$PWD/keys COFFER_VAULT=$PWD/new XDG_RUNTIME_DIR=$PWD;"
+    let cut = try strangerShell(
+      vault
+        + "coffer init --no-recovery-key --passcode-file passcode && coffer ls --passcode-file passcode && chmod 500 keys/*; coffer wipe --yes"
+    )
+    try #require(cut.code == 74, "\(cut)")
+    let finished = try strangerShell(vault + "chmod 700 keys/*; coffer wipe --yes" + option)
+    #expect(finished.code == 0 && !desk.exists("theirs/new"), "\(finished)")
+    #expect(try desk.shell("ls -A theirs/keys").output.isEmpty)
+  }
+
+  /// What would say what else opens a copy cannot be read: the keys go all the same.
+  @Test func `a keybag that cannot be read keeps no key`() throws {
+    #expect(try desk.shell("mv vault/keybag.json kept; mkdir vault/keybag.json").code == 0)
+    let told = try desk.run("coffer", ["wipe", "--yes"])
+    #expect(told.code == 65 && told.errors.contains("Keys of the vault are left"), "\(told)")
+    let every = try desk.run("coffer", ["wipe", "--yes", "--all-copies"])
+    #expect(every.code == 74 && every.errors.contains("the keys are destroyed"), "\(every)")
+    #expect(
+      try desk.shell("rmdir vault/keybag.json; mv kept vault/keybag.json; coffer ls --passcode-file passcode").code
+        == 77)
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root may make a disk read-only"))
@@ -161,7 +186,11 @@ struct SurroundingsTests {
     let told = try strangerShell(vault + "exec prlimit --nproc=1 coffer unlock --passcode-file passcode")
     #expect(told.code == 75 && told.errors.contains("posix_spawn"), "\(told)")
     // Nor a thread: nobody waits until there is one.
-    for command in ["ls --passcode-file passcode", "put --passcode-file passcode passcode /file"] {
+    for command in [
+      "ls --passcode-file passcode", "put --passcode-file passcode passcode /file",
+      "policy refresh --passcode-file passcode",
+      "enroll https://127.0.0.1:1 ABCDEFGH --passcode-file passcode",
+    ] {
       let told = try strangerShell(vault + "exec timeout -s KILL 60 prlimit --nproc=1 coffer \(command)")
       #expect(told.code == 75 && told.errors.contains("pthread_create"), "\(command): \(told)")
     }

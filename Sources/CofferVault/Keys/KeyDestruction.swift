@@ -12,7 +12,8 @@ struct KeyDestruction {
   func run() throws {
     // First that it has begun: from here on nothing opens, and the next wipe knows this one. A full disk must not keep the
     // keys; without the mark a crash leaves a folder that a wipe refuses, and that nothing opens.
-    try? WipeMark(in: keyStore, for: vault, keybag: Self.keybag(in: folder)).store(in: keyStore, for: vault)
+    try? WipeMark(in: keyStore, for: vault, keybag: (try? Self.keybag(in: folder)) ?? nil).store(
+      in: keyStore, for: vault)
     // Whatever keeps one half must not keep the other: each alone opens nothing.
     let inKeyStore = Result { try keyStore.removeAll(of: vault, keeping: [.wiped]) }
     let inFolder = Result { try destroyKeybag() }

@@ -112,7 +112,7 @@ private struct Wipe {
   func destroyKeys(_ scope: WipeScope) throws -> (WipeReport.Keys, WipeMark) {
     func run() throws -> (WipeReport.Keys, WipeMark) {
       let keys = try judge(scope)
-      let mark = try WipeMark(in: keyStore, for: id, keybag: KeyDestruction.keybag(in: folder))
+      let mark = try WipeMark(in: keyStore, for: id, keybag: (try? KeyDestruction.keybag(in: folder)) ?? nil)
       if keys != .absent { try KeyDestruction(folder: folder, keyStore: keyStore, vault: id).run() }
       return (keys, mark)
     }
@@ -126,6 +126,12 @@ private struct Wipe {
   private func judge(_ scope: WipeScope) throws -> WipeReport.Keys {
     if try keyStore.read(.wiped, of: id) != nil { return .destroyedBefore }
     guard let secret = try keyStore.read(.deviceSecret, of: id) else {
+      // Of a wipe that was cut and could leave no mark: where nothing can open this folder any more, or that is what was asked for.
+      if let place = try FolderPlace(in: keyStore, for: id),
+        try scope == .everyCopy || (KeyDestruction.keybag(in: folder) == nil && place.isOf(folder, id))
+      {
+        return .destroyedBefore
+      }
       // Another key store may open what is here. Without keybag and ciphertext nothing does.
       guard try isEmptied() else { throw VaultError.nothingToWipe }
       return .absent

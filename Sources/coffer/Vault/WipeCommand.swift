@@ -82,7 +82,9 @@ struct WipeCommand: ParsableCommand {
     let keys = try options.keys
     do {
       return try Container.wipe(at: path, keyStore: keys, everyCopy: allCopies)
-    } catch let error as ContainerError where [.inputOutput, .tryAgain, .cannotCreate].contains(error.category) {
+    } catch let error as ContainerError
+      where [.inputOutput, .tryAgain, .cannotCreate, .damaged].contains(error.category)
+    {
       guard let id = Container.statedID(at: path), let areKeysLeft = try? Container.hasKeys(of: id, in: keys) else {
         throw error
       }
