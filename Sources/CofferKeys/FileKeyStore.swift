@@ -34,7 +34,7 @@ public struct FileKeyStore: KeyStore {
       let status = try file.status()
       try Self.requirePrivate(status)
       guard status.kind == .file, status.byteCount <= Self.limit else { throw KeyStoreError.damaged(item) }
-      guard let value = try contents(of: file) else { throw KeyStoreError.damaged(item) }
+      guard let value = try contents(of: file, status) else { throw KeyStoreError.damaged(item) }
       // What was destroyed and could not be removed is no key that anything may be made with.
       if item.isSecret, isOverwritten(value) { return nil }
       return value
@@ -94,7 +94,7 @@ public struct FileKeyStore: KeyStore {
       let status = try file.status()
       guard status.kind == .file, status.byteCount <= Self.limit else { return true }
       if status.byteCount == 0 { return false }
-      return try contents(of: file).map { !isOverwritten($0) } ?? true
+      return try contents(of: file, status).map { !isOverwritten($0) } ?? true
     } catch {
       return (error as? SystemError)?.isAbsent != true
     }
@@ -105,10 +105,10 @@ public struct FileKeyStore: KeyStore {
     try files.names(in: folder).filter(FileSystem.isUnfinishedReplacement).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Nil where it has become shorter meanwhile.
-  private func contents(of file: OwnedDescriptor) throws -> SecretBytes? {
+  /// As long as it was when it was looked at, and found no longer than an item is; nil where it has become shorter.
+  private func contents(of file: OwnedDescriptor, _ status: FileStatus) throws -> SecretBytes? {
     var count = 0
-    let value = try SecretBytes(count: Int(file.status().byteCount)) { count = try file.readFully(into: $0) }
+    let value = try SecretBytes(count: Int(status.byteCount)) { count = try file.readFully(into: $0) }
     return count == value.count ? value : nil
   }
 
