@@ -49,7 +49,7 @@ public struct FileKeyStore: KeyStore {
       // Replacing a file leaves the old one's bytes on the disk.
       let old = item.isSecret ? try? files.open(item.rawValue, [.writeOnly, .noFollow, .nonBlocking], in: folder) : nil
       try replace(item, with: value, in: folder)
-      if let old { try? files.overwriteContents(of: old) }
+      if let old { try? files.overwriteContents(of: old, limit: Self.limit) }
     } catch {
       throw Self.wrap(error)
     }
@@ -61,11 +61,13 @@ public struct FileKeyStore: KeyStore {
       let items = KeyStoreItem.allCases.filter { !kept.contains($0) }
       // Whatever keeps one secret must not keep another.
       var failure: SystemError?
-      func destroy(_ name: String) { do { try files.destroy(name, in: folder) } catch { failure = failure ?? error } }
+      func destroy(_ name: String) {
+        do { try files.destroy(name, in: folder, limit: Self.limit) } catch { failure = failure ?? error }
+      }
       for item in items where item.isSecret { destroy(item.rawValue) }
       do { try unfinishedReplacements(in: folder).forEach(destroy) } catch { failure = failure ?? error }
       if let failure { throw failure }
-      for item in items { try files.unlink(item.rawValue, in: folder) }
+      for item in items { try files.removeAny(item.rawValue, in: folder) }
       // What stays is still used under its lock.
       if kept.isEmpty { try files.unlink(Self.lock, in: folder) }
       try folder.sync()

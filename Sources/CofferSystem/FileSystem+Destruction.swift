@@ -4,19 +4,19 @@ extension FileSystem {
   /// not synced.
   ///
   /// Where the disk writes elsewhere than where it wrote before (flash, snapshots), the old bytes may outlive this.
+  /// - Parameter limit: the bytes that such a file can have. No more are written over, however long somebody made it.
   @discardableResult
-  public func destroy(_ name: String, in directory: OwnedDescriptor) throws(SystemError) -> Bool {
-    guard let status = try status(of: name, in: directory) else { return false }
+  public func destroy(_ name: String, in directory: OwnedDescriptor, limit: Int) throws(SystemError) -> Bool {
     // What is no file holds nothing of ours, and a link's target is not ours to write to.
-    if status.kind == .file {
-      try overwriteContents(of: open(name, [.writeOnly, .noFollow, .nonBlocking], in: directory))
+    if try status(of: name, in: directory)?.kind == .file {
+      try overwriteContents(of: open(name, [.writeOnly, .noFollow, .nonBlocking], in: directory), limit: limit)
     }
-    return try unlink(name, in: directory)
+    return try removeAny(name, in: directory)
   }
 
-  /// Writes zeros over all of an open file and makes them durable.
-  public func overwriteContents(of file: OwnedDescriptor) throws(SystemError) {
-    let byteCount = try file.status().byteCount
+  /// Writes zeros over an open file, up to `limit` bytes of it, and makes them durable.
+  public func overwriteContents(of file: OwnedDescriptor, limit: Int) throws(SystemError) {
+    let byteCount = min(try file.status().byteCount, UInt64(limit))
     let zeros = [UInt8](repeating: 0, count: Int(min(byteCount, 64 << 10)))
     var offset: UInt64 = 0
     while offset < byteCount {

@@ -27,6 +27,18 @@ extension FileSystem {
     try removeTree(Array(name.utf8), in: directory)
   }
 
+  /// Removes whatever has the name, an empty folder or a full one, too; `false` where nothing has it.
+  @discardableResult
+  public func removeAny(_ name: String, in directory: OwnedDescriptor) throws(SystemError) -> Bool {
+    switch try status(of: name, in: directory)?.kind {
+    case nil: return false
+    case .directory:
+      try removeTree(name, in: directory)
+      return true
+    default: return try unlink(name, in: directory)
+    }
+  }
+
   private func removeTree(_ name: [UInt8], in directory: OwnedDescriptor) throws(SystemError) {
     let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
     let number = Self.withName(name) { coffer_open_at(directory.number, $0, flags, 0) }

@@ -57,10 +57,10 @@ public struct WipeOutcome: Sendable, Hashable {
   }
 
   public let keys: Keys
-  /// Copies of the vault that were made before open with its recovery key.
-  public let hadRecoveryKey: Bool
-  /// Copies of the vault that were made before open with the company's escrow key.
-  public let hadEscrowKey: Bool
+  /// Copies of the vault that were made before open with its recovery key; nil where nothing is left that says.
+  public let hadRecoveryKey: Bool?
+  /// Copies of the vault that were made before open with the company's escrow key; nil where nothing is left that says.
+  public let hadEscrowKey: Bool?
   /// The process that had the vault open, or 0 where it is not known; nil where everything is gone.
   public let holder: Int32?
 }

@@ -19,7 +19,9 @@ struct FolderPlace: Equatable {
 
   /// Nil where nothing is kept, or nothing that makes sense.
   init?(in keyStore: any KeyStore, for vault: VaultID) throws {
-    guard let bytes = try keyStore.read(.place, of: vault)?.withUnsafeBytes({ Array($0) }) else { return nil }
+    let kept = Result { () throws(KeyStoreError) in try keyStore.read(.place, of: vault) }
+    if case .failure(.damaged) = kept { return nil }
+    guard let bytes = try kept.get()?.withUnsafeBytes({ Array($0) }) else { return nil }
     var reader = ByteReader(bytes)
     guard bytes.count > 17, (try? reader.read(UInt8.self)) == 0, let device: UInt64 = try? reader.read(),
       let inode: UInt64 = try? reader.read()

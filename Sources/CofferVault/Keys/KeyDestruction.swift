@@ -11,50 +11,82 @@ struct KeyDestruction {
 
   func run() throws {
     // First that it has begun: from here on nothing opens, and the next wipe knows this one. A full disk must not keep the
-    // keys; without the mark a crash leaves a folder that a wipe refuses, and that nothing opens.
-    try? WipeMark(in: keyStore, for: vault, keybag: (try? Self.keybag(in: folder)) ?? nil).store(
-      in: keyStore, for: vault)
+    // keys. Until there is a mark, the place tells the next wipe that this was the vault.
+    let mark = WipeMark(in: keyStore, for: vault, keybag: Self.keybag(in: folder))
+    func leaveMark() -> Bool { (try? mark.store(in: keyStore, for: vault)) != nil }
     // Whatever keeps one half must not keep the other: each alone opens nothing.
-    let inKeyStore = Result { try keyStore.removeAll(of: vault, keeping: [.wiped]) }
+    let inKeyStore = Result {
+      let isMarked = leaveMark()
+      try keyStore.removeAll(of: vault, keeping: isMarked ? [.wiped] : [.wiped, .place])
+      // On a full disk there is room for it now.
+      if !isMarked, leaveMark() { try keyStore.removeAll(of: vault, keeping: [.wiped]) }
+    }
     let inFolder = Result { try destroyKeybag() }
     try inKeyStore.get()
     try inFolder.get()
   }
 
-  static func keybag(in folder: VaultFolder) throws -> Keybag? {
-    try folder.contents(of: VaultFormat.keybag).flatMap { try? Keybag(parsing: $0) }
+  /// Nil where there is none, and where what lies there cannot be read or is none.
+  static func keybag(in folder: VaultFolder) -> Keybag? {
+    (try? folder.contents(of: VaultFormat.keybag)).flatMap { try? Keybag(parsing: $0) }
+  }
+
+  /// Whether nothing is left of a keybag but, at most, the zeros that one was overwritten with. What cannot be read may be one.
+  static func isKeybagDestroyed(in folder: VaultFolder) throws -> Bool {
+    try ([VaultFormat.keybag] + unfinishedKeybags(in: folder)).allSatisfy { name in
+      guard let status = try folder.files.status(of: name, in: folder.descriptor) else { return true }
+      guard status.kind == .file, let bytes = try? folder.contents(of: name) else { return false }
+      return bytes.allSatisfy { $0 == 0 }
+    }
+  }
+
+  /// A change of the passcode that was cut may have left a keybag under its temporary name.
+  private static func unfinishedKeybags(in folder: VaultFolder) throws(SystemError) -> [String] {
+    try folder.files.names(in: folder.descriptor).filter(FileSystem.isUnfinishedReplacement)
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 
   private func destroyKeybag() throws {
-    let files = folder.files
-    try files.destroy(VaultFormat.keybag, in: folder.descriptor)
-    // A change of the passcode that was cut may have left a keybag under its temporary name.
-    for name in try files.names(in: folder.descriptor) where FileSystem.isUnfinishedReplacement(name) {
-      try files.destroy(String(decoding: name, as: UTF8.self), in: folder.descriptor)
+    // Whatever keeps one must not keep another.
+    var failure: SystemError?
+    func destroy(_ name: String) {
+      do {
+        try folder.files.destroy(name, in: folder.descriptor, limit: VaultFormat.headerLimit)
+      } catch {
+        failure = failure ?? error
+      }
     }
+    destroy(VaultFormat.keybag)
+    do { try Self.unfinishedKeybags(in: folder).forEach(destroy) } catch { failure = failure ?? error }
+    if let failure { throw failure }
     try folder.descriptor.sync()
   }
 }
 
-/// What the key store keeps of a vault from the beginning of its wipe to the end.
+/// What the key store keeps of a vault from the beginning of its wipe to the end: what opens a copy that was made before,
+/// where that is known.
 struct WipeMark: Equatable {
-  /// What opens a copy that was made before.
-  var hadRecoveryKey = false
-  var hadEscrowKey = false
+  private(set) var hadRecoveryKey: Bool?
+  private(set) var hadEscrowKey: Bool?
 
   /// What an earlier wipe knew, with what is there now.
-  init(in keyStore: any KeyStore, for vault: VaultID, keybag: Keybag?) throws {
-    if let bytes = try keyStore.read(.wiped, of: vault)?.withUnsafeBytes({ Array($0) }), bytes.count == 3 {
-      (hadRecoveryKey, hadEscrowKey) = (bytes[1] != 0, bytes[2] != 0)
-    }
-    guard let summary = keybag.map(KeybagSummary.init) else { return }
-    hadRecoveryKey = hadRecoveryKey || summary.hasRecoveryKey
-    hadEscrowKey = hadEscrowKey || summary.escrowKey != nil
+  init(in keyStore: any KeyStore, for vault: VaultID, keybag: Keybag?) {
+    let summary = keybag.map(KeybagSummary.init)
+    (hadRecoveryKey, hadEscrowKey) = (summary?.hasRecoveryKey, summary.map { $0.escrowKey != nil })
+    let mark = (try? keyStore.read(.wiped, of: vault))?.withUnsafeBytes { Array($0) }
+    guard let mark, mark.count == 3 else { return }
+    // What is there now may be of another copy: it makes a key known, and none unknown.
+    if hadRecoveryKey != true { hadRecoveryKey = Self.answer(mark[1]) }
+    if hadEscrowKey != true { hadEscrowKey = Self.answer(mark[2]) }
   }
 
-  /// `u8 0 ‖ u8 recovery key ‖ u8 escrow key`.
+  /// `u8 0 ‖ u8 recovery key ‖ u8 escrow key`, each 0 for no, 1 for yes, and 2 where nothing says.
   func store(in keyStore: any KeyStore, for vault: VaultID) throws {
-    let bytes: [UInt8] = [0, hadRecoveryKey ? 1 : 0, hadEscrowKey ? 1 : 0]
+    let bytes = [0, Self.byte(hadRecoveryKey), Self.byte(hadEscrowKey)]
     try keyStore.write(bytes.withUnsafeBytes { SecretBytes(copying: $0) }, as: .wiped, of: vault)
   }
+
+  private static func answer(_ byte: UInt8) -> Bool? { byte > 1 ? nil : byte == 1 }
+
+  private static func byte(_ answer: Bool?) -> UInt8 { answer.map { $0 ? 1 : 0 } ?? 2 }
 }

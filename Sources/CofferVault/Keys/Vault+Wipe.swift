@@ -14,10 +14,10 @@ public struct WipeReport: Sendable, Hashable {
   }
 
   public let keys: Keys
-  /// A copy of the vault that was made before can be opened with its recovery key.
-  public let hadRecoveryKey: Bool
-  /// A copy of the vault that was made before can be opened with the company's escrow key.
-  public let hadEscrowKey: Bool
+  /// A copy of the vault that was made before can be opened with its recovery key; nil where nothing is left that says.
+  public let hadRecoveryKey: Bool?
+  /// A copy of the vault that was made before can be opened with the company's escrow key; nil where nothing is left that says.
+  public let hadEscrowKey: Bool?
   /// The process that has the vault open, or 0 where it is not known; nil where nobody had, and everything is gone.
   ///
   /// It holds the unlocked keys until it ends, and no other process can get them. The ciphertext goes when the wipe is
@@ -91,7 +91,7 @@ extension Vault {
     let lock = try folder.takeLock()
     defer { lock.unlock() }
     try removeFolder(folder)
-    return WipeReport(keys: .absent, hadRecoveryKey: false, hadEscrowKey: false, holder: nil)
+    return WipeReport(keys: .absent, hadRecoveryKey: nil, hadEscrowKey: nil, holder: nil)
   }
 }
 
@@ -112,7 +112,7 @@ private struct Wipe {
   func destroyKeys(_ scope: WipeScope) throws -> (WipeReport.Keys, WipeMark) {
     func run() throws -> (WipeReport.Keys, WipeMark) {
       let keys = try judge(scope)
-      let mark = try WipeMark(in: keyStore, for: id, keybag: (try? KeyDestruction.keybag(in: folder)) ?? nil)
+      let mark = WipeMark(in: keyStore, for: id, keybag: KeyDestruction.keybag(in: folder))
       if keys != .absent { try KeyDestruction(folder: folder, keyStore: keyStore, vault: id).run() }
       return (keys, mark)
     }
@@ -124,11 +124,11 @@ private struct Wipe {
   }
 
   private func judge(_ scope: WipeScope) throws -> WipeReport.Keys {
-    if try keyStore.read(.wiped, of: id) != nil { return .destroyedBefore }
-    guard let secret = try keyStore.read(.deviceSecret, of: id) else {
+    if try hasMark(scope) { return .destroyedBefore }
+    guard try isKept(.deviceSecret) else {
       // Of a wipe that was cut and could leave no mark: where nothing can open this folder any more, or that is what was asked for.
-      if let place = try FolderPlace(in: keyStore, for: id),
-        try scope == .everyCopy || (KeyDestruction.keybag(in: folder) == nil && place.isOf(folder, id))
+      if let place = try FolderPlace(in: keyStore, for: id), try place.isOf(folder, id),
+        try scope == .everyCopy || KeyDestruction.isKeybagDestroyed(in: folder)
       {
         return .destroyedBefore
       }
@@ -137,13 +137,28 @@ private struct Wipe {
       return .absent
     }
     if scope == .everyCopy { return .destroyed }
-    guard let keybag = try KeyDestruction.keybag(in: folder), let device = try? DeviceKeys(secret: secret, vault: id),
-      keybag.isAuthentic(description, on: device)
+    guard let secret = try keyStore.read(.deviceSecret, of: id),
+      let device = try? DeviceKeys(secret: secret, vault: id),
+      let keybag = KeyDestruction.keybag(in: folder), keybag.isAuthentic(description, on: device)
     else { throw VaultError.foreignKeybag }
     guard let place = try FolderPlace(in: keyStore, for: id), try place.isOf(folder, id) else {
       throw VaultError.maybeCopy
     }
     return .destroyed
+  }
+
+  /// What makes no sense says of no folder that it is to go.
+  private func hasMark(_ scope: WipeScope) throws -> Bool {
+    let mark = Result { () throws(KeyStoreError) in try keyStore.read(.wiped, of: id) }
+    if case .failure(.damaged) = mark { return scope == .everyCopy }
+    return try mark.get() != nil
+  }
+
+  /// Also where it makes no sense: it is destroyed, not used.
+  private func isKept(_ item: KeyStoreItem) throws -> Bool {
+    let kept = Result { () throws(KeyStoreError) in try keyStore.read(item, of: id) }
+    if case .failure(.damaged) = kept { return true }
+    return try kept.get() != nil
   }
 
   private func isEmptied() throws -> Bool {
@@ -159,11 +174,7 @@ private struct Wipe {
     let files = folder.files
     for name in Self.ciphertext + [VaultFormat.objects] {
       // Whatever it is: somebody may have put a folder in a file's place.
-      switch try files.status(of: name, in: folder.descriptor)?.kind {
-      case nil: break
-      case .directory: try files.removeTree(name, in: folder.descriptor)
-      default: try files.unlink(name, in: folder.descriptor)
-      }
+      try files.removeAny(name, in: folder.descriptor)
     }
     try folder.descriptor.sync()
     // With what a holder that has ended may have written once more.

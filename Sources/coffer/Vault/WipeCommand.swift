@@ -35,8 +35,9 @@ struct WipeCommand: ParsableCommand {
     let complete: Bool
     /// The keys were there and are destroyed, now or by an earlier wipe that was cut.
     let keysDestroyed: Bool
-    let recoveryKey: Bool
-    let escrowKey: Bool
+    /// Whether it opens a copy that was made before; not there where that is not known.
+    let recoveryKey: Bool?
+    let escrowKey: Bool?
   }
 
   func run() throws {
@@ -54,7 +55,7 @@ struct WipeCommand: ParsableCommand {
     var holder = outcome.holder
     // The keys are gone from the disk. Where an agent has them in memory it ends; that it does not is said below.
     if holder != nil, (try? AgentClient.stopAgent(of: options, isForced: true)) == true {
-      holder = try wipe(path).holder
+      holder = try finish(path).holder
     }
     if let holder {
       let name = holder > 0 ? "process \(holder)" : "another process"
@@ -107,6 +108,20 @@ struct WipeCommand: ParsableCommand {
     }
   }
 
+  /// Removes what the agent has kept. Whatever becomes of that, the keys are destroyed.
+  private func finish(_ path: String) throws -> WipeOutcome {
+    do {
+      return try wipe(path)
+    } catch let error as ContainerError {
+      // "Nothing was destroyed" is of this second time alone.
+      let isRefused = error.category == .refused
+      throw Failure(
+        code: isRefused ? 74 : Failure.code(error.category),
+        text: "the keys are destroyed, but what is left of the vault could not be removed: "
+          + (isRefused ? "delete its folder" : error.description))
+    }
+  }
+
   private func isHeld(_ path: String) -> Bool {
     do {
       try Container.requireUnused(at: path)
@@ -117,11 +132,14 @@ struct WipeCommand: ParsableCommand {
   }
 
   private static func copies(_ outcome: WipeOutcome) -> String {
-    switch (outcome.hadRecoveryKey, outcome.hadEscrowKey) {
-    case (false, false): "A copy that was made before opens only where a copy of the key store was kept, too."
-    case (true, false): "A copy that was made before can still be opened with its recovery key."
-    case (false, true): "A copy that was made before can still be opened with the company's key."
-    case (true, true): "A copy that was made before can still be opened with its recovery key or the company's key."
+    let copy = "A copy that was made before"
+    return switch (outcome.hadRecoveryKey, outcome.hadEscrowKey) {
+    case (false, false): "\(copy) opens only where a copy of the key store was kept, too."
+    case (true, false): "\(copy) can still be opened with its recovery key."
+    case (false, true): "\(copy) can still be opened with the company's key."
+    case (true, true): "\(copy) can still be opened with its recovery key or the company's key."
+    default:
+      "\(copy) may still be opened with its recovery key or the company's key, if it had one: nothing is left that says."
     }
   }
 }

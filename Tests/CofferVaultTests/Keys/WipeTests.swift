@@ -111,7 +111,8 @@ import Testing
     let fixture = try PasscodeFixture(options: KeybagOptions(recoveryKey: RecoveryKey()))
     let vault = try fixture.open(passcode, on: fixture.disk)
     let report = try Vault.wipe(at: fixture.disk + "/vault", keyStore: fixture.keyStore(fixture.disk))
-    #expect(report.holder == ProcessHardening.processID && report.hadRecoveryKey && !report.hadEscrowKey)
+    #expect(
+      report.holder == ProcessHardening.processID && report.hadRecoveryKey == true && report.hadEscrowKey == false)
     #expect(!FileManager.default.fileExists(atPath: fixture.disk + "/vault/keybag.json"))
     // The holder goes on with what it has, and gives nobody else the keys.
     #expect(try vault.contents(of: VaultPath("kept")) == [1, 2, 3])

@@ -1,0 +1,158 @@
+import CofferCrypto
+import CofferKeys
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CofferVault
+
+/// A wipe whose key store cannot take the mark that it has begun: the keys go all the same, and so does what is left.
+@Suite struct UnmarkedWipeTests {
+  private let key = RecoveryKey()
+  private let fixture: PasscodeFixture
+  private var vault: String { fixture.disk + "/vault" }
+  private let manager = FileManager.default
+
+  init() throws { fixture = try PasscodeFixture(options: KeybagOptions(recoveryKey: key)) }
+
+  /// A key store that has no room for a mark, some times or always.
+  private final class Full: KeyStore {
+    private let store: FileKeyStore
+    private let refusals: Mutex<Int>
+    init(_ store: FileKeyStore, refusals: Int) {
+      self.store = store
+      self.refusals = Mutex(refusals)
+    }
+
+    func read(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> SecretBytes? {
+      try store.read(item, of: vault)
+    }
+    func write(_ value: SecretBytes, as item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) {
+      let isRefused = refusals.withLock { left in
+        guard item == .wiped, left > 0 else { return false }
+        left -= 1
+        return true
+      }
+      if isRefused { throw .system(SystemError(code: ENOSPC, call: "write")) }
+      try store.write(value, as: item, of: vault)
+    }
+    func removeAll(of vault: VaultID, keeping kept: Set<KeyStoreItem>) throws(KeyStoreError) {
+      try store.removeAll(of: vault, keeping: kept)
+    }
+    func withLock<Result>(of vault: VaultID, _ body: () throws -> Result) throws -> Result {
+      try store.withLock(of: vault, body)
+    }
+  }
+
+  /// A disk on which nothing can be written over.
+  private struct WritesFail: FaultPlan {
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      if call == .write { throw SystemError(code: EIO, call: "write") }
+    }
+  }
+
+  private func full(refusals: Int = .max) -> Full { Full(fixture.keyStore(fixture.disk), refusals: refusals) }
+
+  private func expectNothingLeft(sourceLocation: SourceLocation = #_sourceLocation) throws {
+    #expect(!manager.fileExists(atPath: vault), sourceLocation: sourceLocation)
+    #expect(
+      try manager.contentsOfDirectory(atPath: fixture.disk + "/keys") == [], sourceLocation: sourceLocation)
+  }
+
+  @Test func `the mark is made where the secrets were, and knows what opens a copy`() throws {
+    let holder = try fixture.open(PasscodeFixture.old, on: fixture.disk)
+    let store = full(refusals: 1)
+    #expect(try Vault.wipe(at: vault, keyStore: store).holder != nil)
+    #expect(try store.read(.wiped, of: holder.id) != nil)
+    #expect(try store.read(.place, of: holder.id) == nil)
+    try holder.close()
+    let report = try Vault.wipe(at: vault, keyStore: store)
+    #expect(report == WipeReport(keys: .destroyedBefore, hadRecoveryKey: true, hadEscrowKey: false, holder: nil))
+    try expectNothingLeft()
+  }
+
+  @Test func `without a mark a vault that was in use is known and removed, and its copies are not`() throws {
+    let copy = fixture.folder("copy")
+    let holder = try fixture.open(PasscodeFixture.old, on: fixture.disk)
+    #expect(try Vault.wipe(at: vault, keyStore: full()).hadRecoveryKey == true)
+    try manager.copyItem(atPath: vault, toPath: copy)
+    try holder.close()
+    for scope in [WipeScope.vault, .everyCopy] {
+      #expect(throws: VaultError.nothingToWipe) { try Vault.wipe(at: copy, keyStore: full(), scope: scope) }
+    }
+    let report = try Vault.wipe(at: vault, keyStore: full())
+    // Nobody claims that the recovery key opens nothing.
+    #expect(report == WipeReport(keys: .destroyedBefore, hadRecoveryKey: nil, hadEscrowKey: nil, holder: nil))
+    try expectNothingLeft()
+  }
+
+  @Test func `what a recovery key still opens goes where that is asked for`() throws {
+    #expect(throws: VaultError.self) {
+      try Vault.wipe(at: vault, keyStore: full(), files: FileSystem(faults: WritesFail()))
+    }
+    #expect(try fixture.refusal(PasscodeFixture.old, on: fixture.disk) == .deviceSecretMissing)
+    #expect(throws: VaultError.nothingToWipe) { try Vault.wipe(at: vault, keyStore: full()) }
+    // A byte of it is not all of it: a backup may have the rest.
+    let keybag = try FileSystem().open(vault + "/keybag.json", .readWrite)
+    try keybag.writeAll(Array("x".utf8))
+    #expect(throws: VaultError.nothingToWipe) { try Vault.wipe(at: vault, keyStore: full()) }
+    #expect(try Vault.wipe(at: vault, keyStore: full(), scope: .everyCopy).keys == .destroyedBefore)
+    try expectNothingLeft()
+  }
+
+  @Test func `a mark that makes no sense is none of a copy`() throws {
+    let id = try #require(Vault.statedID(at: vault))
+    let copy = fixture.folder("copy")
+    try manager.copyItem(atPath: vault, toPath: copy)
+    let store = fixture.keyStore(fixture.disk)
+    try manager.createDirectory(atPath: fixture.disk + "/keys/\(id)/wiped", withIntermediateDirectories: false)
+    try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: fixture.disk + "/keys/\(id)/wiped")
+    #expect(throws: VaultError.maybeCopy) { try Vault.wipe(at: copy, keyStore: store) }
+    #expect(try Vault.wipe(at: vault, keyStore: store).keys == .destroyed)
+    try expectNothingLeft()
+  }
+
+  @Test func `what was not known of copies is not denied by what one of them has`() throws {
+    let fixture = try PasscodeFixture()
+    let (vault, store) = (fixture.disk + "/vault", fixture.keyStore(fixture.disk))
+    let copy = fixture.folder("copy")
+    try manager.copyItem(atPath: vault, toPath: copy)
+    let holder = try fixture.open(PasscodeFixture.old, on: fixture.disk)
+    defer { try? holder.close() }
+    try manager.removeItem(atPath: vault + "/keybag.json")
+    #expect(try Vault.wipe(at: vault, keyStore: store, scope: .everyCopy).hadRecoveryKey == nil)
+    #expect(try Vault.wipe(at: copy, keyStore: store).hadRecoveryKey == nil)
+  }
+
+  @Test(arguments: ["keybag.json", ".0123456789abcdef.new"])
+  func `a keybag is destroyed once nothing but zeros is left of it`(_ name: String) throws {
+    let id = try #require(Vault.statedID(at: vault))
+    let store = fixture.keyStore(fixture.disk)
+    try store.removeAll(of: id, keeping: [.place])
+    try manager.moveItem(atPath: vault + "/keybag.json", toPath: vault + "/kept")
+    try manager.moveItem(atPath: vault + "/kept", toPath: vault + "/" + name)
+    #expect(throws: VaultError.nothingToWipe) { try Vault.wipe(at: vault, keyStore: store) }
+    let file = try FileSystem().open(vault + "/" + name, .readWrite)
+    try FileSystem().overwriteContents(of: file, limit: .max)
+    #expect(try Vault.wipe(at: vault, keyStore: store).keys == .destroyedBefore)
+    try expectNothingLeft()
+  }
+
+  @Test(arguments: KeyStoreItem.allCases, [false, true])
+  func `what is damaged in the key store keeps no key`(_ item: KeyStoreItem, isFolder: Bool) throws {
+    let id = try #require(Vault.statedID(at: vault))
+    let path = fixture.disk + "/keys/\(id)/\(item.rawValue)"
+    if isFolder {
+      try? manager.removeItem(atPath: path)
+      try manager.createDirectory(atPath: path + "/more", withIntermediateDirectories: true)
+      try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
+    } else {
+      _ = manager.createFile(atPath: path, contents: Data(count: 1 << 20), attributes: [.posixPermissions: 0o600])
+    }
+    #expect(try Vault.wipe(at: vault, keyStore: fixture.keyStore(fixture.disk), scope: .everyCopy).holder == nil)
+    try expectNothingLeft()
+  }
+}
