@@ -33,6 +33,8 @@ final class FileWriters: Sendable {
 
   func contains(_ number: InodeNumber) -> Bool { files.withLock { $0[number] != nil } }
 
+  var isEmpty: Bool { files.withLock { $0.isEmpty } }
+
   var numbers: [InodeNumber] { files.withLock { Array($0.keys) } }
 
   /// Somebody changes a file, not through these pages.

@@ -21,27 +21,20 @@ extension MountServer {
           try server.dropPrivileges(of: number, for: request)
           try server.changingContent(of: number) {
             if let file = OpenFiles.file(info) {
-              try file.truncate(to: size)
+              try server.withRoom { try file.truncate(to: size) }
             } else {
               let file = try existing { try server.view.open(number, .writing) }
-              try file.truncate(to: size)
+              try server.withRoom { try file.truncate(to: size) }
               try file.close()
             }
           }
         }
         let changes = AttributeChanges(values!.pointee, mask)
-        let changesOwner = changes.user != nil || changes.group != nil
-        if changesOwner || mask == 0 {
-          // A node without a name is for the reply.
-          do {
-            if try changesOwner || request.mayTakePrivileges(of: number, server) {
-              try server.dropPrivileges(of: number)
-            }
-          } catch ViewError.notFound {}
-        }
-        try request.reply(number, server) { number in
-          changes.isEmpty
-            ? try server.view.attributes(of: number) : try server.view.setAttributes(changes, of: number)
+        // What programs stored to mappings before counts as a change when the kernel gives it back, and would take back a time that
+        // is set. (While it changes the size it gives nothing back, and waits for the answer.)
+        let setsTime = if case .at = changes.modified { mask & FUSE_SET_ATTR_SIZE == 0 } else { false }
+        try server.whenWrittenBack(setsTime ? [number] : [], request, isNeeded: false) { request, server in
+          try MountServer.setAttributes(changes, of: number, isEmpty: mask == 0, request, server)
         }
       }
     }
@@ -62,6 +55,25 @@ extension MountServer {
       }
     }
     setExtendedAttributeOperations(&operations)
+  }
+
+  /// - Parameter isEmpty: the request is to set nothing at all, the size neither.
+  private static func setAttributes(
+    _ changes: AttributeChanges, of number: InodeNumber, isEmpty: Bool, _ request: Request, _ server: MountServer
+  ) throws {
+    let changesOwner = changes.user != nil || changes.group != nil
+    if changesOwner || isEmpty {
+      // A node without a name is for the reply.
+      do {
+        if try changesOwner || request.mayTakePrivileges(of: number, server) {
+          try server.dropPrivileges(of: number)
+        }
+      } catch ViewError.notFound {}
+    }
+    try request.reply(number, server, changes) { number in
+      changes.isEmpty
+        ? try server.view.attributes(of: number) : try server.view.setAttributes(changes, of: number)
+    }
   }
 
   private static func setExtendedAttributeOperations(_ operations: inout fuse_lowlevel_ops) {
@@ -97,13 +109,16 @@ extension MountServer {
         default: return request.fail(EINVAL)
         }
         let bytes = Array(UnsafeRawBufferPointer(start: value, count: count))
-        try server.view.setExtendedAttribute(name, of: number, to: bytes, mode: mode)
+        try existing {
+          try server.withRoom { try server.view.setExtendedAttribute(name, of: number, to: bytes, mode: mode) }
+        }
         request.done()
       }
     }
     operations.removexattr = { request, number, name in
       Request.answer(request) { request, server in
-        try server.view.removeExtendedAttribute(attributeName(name!), of: server.number(number))
+        let name = try attributeName(name!)
+        try existing { try server.view.removeExtendedAttribute(name, of: server.number(number)) }
         request.done()
       }
     }
@@ -161,15 +176,17 @@ extension Request {
     return try user == 0 || server.view.attributes(of: number).owner.user == user
   }
 
-  /// Replies with the attributes that `body` gives, or those of a node without a name that the kernel still knows.
+  /// Replies with the attributes that `body` gives, or those of a node without a name that the kernel still knows, with the
+  /// changes that `body` could not make to it.
   fileprivate func reply(
-    _ number: InodeNumber, _ server: MountServer, _ body: (InodeNumber) throws -> FileAttributes
+    _ number: InodeNumber, _ server: MountServer, _ changes: AttributeChanges = AttributeChanges(),
+    _ body: (InodeNumber) throws -> FileAttributes
   ) throws {
     var value: stat
     do {
       value = stat(try body(number))
     } catch ViewError.notFound {
-      guard let former = server.removed[number] else { throw StaleNode() }
+      guard let former = server.removed.change(number, changes) else { throw StaleNode() }
       value = stat(former)
       value.st_nlink = 0
     }

@@ -43,7 +43,7 @@ extension MountServer {
         let file = try existing { try server.view.open(number, isWriting ? .writing : .reading) }
         if flags & O_TRUNC != 0 {
           try server.dropPrivileges(of: number, for: request)
-          try server.changingContent(of: number) { try file.truncate(to: 0) }
+          try server.changingContent(of: number) { try server.withRoom { try file.truncate(to: 0) } }
         }
         server.keep(file, in: &info!.pointee)
         if fuse_reply_open(request.handle, info) == -ENOENT { server.release(info) }
@@ -131,7 +131,9 @@ extension MountServer {
         let (end, overflows) = UInt64(offset).addingReportingOverflow(UInt64(count))
         guard !overflows, end <= UInt64(Int64.max) else { return request.fail(EFBIG) }
         try server.dropPrivileges(of: file.number, for: request)
-        try server.changingContent(of: file.number) { try server.allocate(UInt64(offset)..<end, mode, of: file) }
+        try server.changingContent(of: file.number) {
+          try server.withRoom { try server.allocate(UInt64(offset)..<end, mode, of: file) }
+        }
         request.done()
       }
     }
@@ -140,17 +142,10 @@ extension MountServer {
         guard let file = OpenFiles.file(info) else { return request.fail(EBADF) }
         guard offset >= 0 else { return request.fail(ENXIO) }
         guard whence == SEEK_DATA || whence == SEEK_HOLE else { return request.fail(EINVAL) }
-        do throws(SystemError) {
-          try server.whenWrittenBack(file.number) {
-            Request.answer(request.handle) { request, _ in
-              let found =
-                whence == SEEK_DATA
-                ? try file.nextData(from: UInt64(offset)) : try file.nextHole(from: UInt64(offset))
-              fuse_reply_lseek(request.handle, off_t(found))
-            }
-          }
-        } catch {
-          request.fail(error.code)
+        try server.whenWrittenBack([file.number], request, isNeeded: true) { request, _ in
+          let found =
+            whence == SEEK_DATA ? try file.nextData(from: UInt64(offset)) : try file.nextHole(from: UInt64(offset))
+          fuse_reply_lseek(request.handle, off_t(found))
         }
       }
     }
@@ -161,7 +156,9 @@ extension MountServer {
         }
         try server.dropPrivileges(of: target.number, for: request)
         let copied = try server.changingContent(of: target.number) {
-          try server.copy(min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
+          try server.withRoom {
+            try server.copy(min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
+          }
         }
         fuse_reply_write(request.handle, copied)
       }

@@ -31,14 +31,25 @@ extension MountServer {
     for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
   }
 
-  /// Runs `body`, which answers a request, when the kernel has given back what it has of a file: what a program wrote to a
-  /// mapping. On a thread of its own where there may be any, for one that answers a request would wait for itself. Throws where
-  /// there is none.
-  func whenWrittenBack(_ number: InodeNumber, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
-    guard writers.contains(number) else { return body() }
-    try session.whileKept { [self] in
-      session.tell(.content(kernelNumber(number)))
-      body()
+  /// Runs `body`, which goes on with a request, when the kernel has given back what it has of some files: what programs stored to
+  /// mappings. On a thread of its own where there may be any, for one that answers a request would wait for itself.
+  ///
+  /// - Parameter isNeeded: throws where there is no thread, and does not go on without.
+  func whenWrittenBack(
+    _ numbers: [InodeNumber], _ request: Request, isNeeded: Bool,
+    _ body: @escaping @Sendable (Request, MountServer) throws -> Void
+  ) throws {
+    let mapped = numbers.filter(writers.contains)
+    if mapped.isEmpty { return try body(request, self) }
+    do throws(SystemError) {
+      try session.whileKept { [self] in
+        for number in mapped { session.tell(.content(kernelNumber(number))) }
+        // As every thread that answers: who changes something waits until the other mounts know of it.
+        Self.$answering.withValue(self) { Request.answer(request.handle, body) }
+      }
+    } catch {
+      if isNeeded { throw error }
+      try body(request, self)
     }
   }
 }

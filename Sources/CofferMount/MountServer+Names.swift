@@ -77,12 +77,25 @@ extension MountServer {
         case UInt32(RENAME_EXCHANGE): mode = .exchange
         default: return request.fail(EINVAL)
         }
-        if mode == .replace { server.willReplace(Array(newName!), in: newFolder) }
-        try server.view.rename(
-          Array(name!), in: server.number(folder), to: Array(newName!), in: server.number(newFolder), mode: mode)
-        request.done()
+        let (name, newName) = (Array(name!), Array(newName!))
+        // What is moved comes whole, also what programs stored to mappings and have not closed yet.
+        let moved = server.mapped(name, in: folder) + (mode == .exchange ? server.mapped(newName, in: newFolder) : [])
+        try server.whenWrittenBack(moved, request, isNeeded: false) { request, server in
+          if mode == .replace { server.willReplace(newName, in: newFolder) }
+          try server.withRoom {
+            try server.view.rename(
+              name, in: server.number(folder), to: newName, in: server.number(newFolder), mode: mode)
+          }
+          request.done()
+        }
       }
     }
+  }
+
+  /// What has the name, where programs may store to mappings of any file.
+  private func mapped(_ name: [UInt8], in folder: fuse_ino_t) -> [InodeNumber] {
+    if writers.isEmpty { return [] }
+    return (try? view.lookup(name, in: number(folder))).map { [$0.number] } ?? []
   }
 
   /// What has the name may be about to lose its last one. A program that has just found a file which is replaced shall find

@@ -25,7 +25,15 @@ final class RemovedNodes: Sendable {
     try? former?.file?.close()
   }
 
-  subscript(number: InodeNumber) -> FileAttributes? { known.withLock { $0[number]?.attributes } }
+  /// Changes what is known of a file, and gives what that is then; nil where nothing is.
+  func change(_ number: InodeNumber, _ changes: AttributeChanges) -> FileAttributes? {
+    known.withLock { known in
+      guard let node = known[number] else { return nil }
+      let attributes = changes.isEmpty ? node.attributes : node.attributes.applying(changes, at: SystemTime().now())
+      known[number] = Node(attributes: attributes, file: node.file)
+      return attributes
+    }
+  }
 
   /// Forgets a file; gives what the caller is to close.
   func takeOut(_ number: InodeNumber) -> ViewFile? { known.withLock { $0.removeValue(forKey: number) }?.file }

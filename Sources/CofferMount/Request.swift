@@ -16,7 +16,16 @@ struct Request: @unchecked Sendable {
     do {
       try body(request, Unmanaged<MountServer>.fromOpaque(data).takeUnretainedValue())
     } catch {
-      request.fail(error is StaleNode ? ESTALE : (error as? ViewError)?.number ?? EIO)
+      request.fail(number(of: error))
+    }
+  }
+
+  private static func number(of error: any Error) -> CInt {
+    switch error {
+    case is StaleNode: ESTALE
+    case let error as ViewError: error.number
+    case let error as SystemError: error.code
+    default: EIO
     }
   }
 

@@ -89,7 +89,7 @@ extension ContainerView {
     try perform(.writing, on: folder) { try $0.removeFolder(name, in: folder, willDiscard: willDiscard) }
   }
 
-  /// What was written to the file that gets the name joins the vault before: a crash later finds the old content under
+  /// What was written to a file that gets another name joins the vault before: a crash later finds the old content under
   /// the name or the new one, and nothing between.
   public func rename(
     _ name: [UInt8], in folder: InodeNumber, to newName: [UInt8], in newFolder: InodeNumber, mode: RenameMode
@@ -98,8 +98,9 @@ extension ContainerView {
     try Self.check(newName)
     try permit(.writing, newFolder)
     try perform(.writing, on: folder) { vault in
-      let moved = try vault.lookup(name, in: folder)
-      if moved.kind == .file { try vault.joinContent(of: moved.number) }
+      var moved = [try vault.lookup(name, in: folder)]
+      if mode == .exchange { moved.append(try vault.lookup(newName, in: newFolder)) }
+      for node in moved where node.kind == .file { try vault.joinContent(of: node.number) }
       try vault.rename(name, in: folder, to: newName, in: newFolder, mode: mode)
     }
   }

@@ -6,8 +6,9 @@ internal import Synchronization
 /// The content of one file in use, shared by its handles and snapshots.
 ///
 /// Locks, in the order in which they are taken: `writing`, then the index's or the registry's, then `state`, then
-/// `overlay`. Writers, joins and whoever takes a snapshot hold `writing` throughout; readers never do. `state` is held
-/// only to look and to change memory, never during input or output, and never while the index is asked.
+/// `overlay`. Writers, joins and whoever takes a snapshot hold `writing` throughout; readers only to bring the key and the
+/// object, before they read. `state` is held only to look and to change memory, never during input or output, and never
+/// while the index is asked.
 final class FileNode: Sendable {
   unowned let vault: Vault
   let number: InodeNumber

@@ -362,6 +362,7 @@ final class AgentServer {
   private func lockAndStore() {
     inBackground { [vault] in
       vault.container.lock(graceSeconds: 0)
+      vault.mounts.bringPagesBack()
       try? vault.container.commit()
     }
   }

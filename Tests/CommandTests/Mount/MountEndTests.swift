@@ -225,6 +225,37 @@ final class MountEndTests: MountDesk {
     #expect(try desk.done("cat", "/file").bytes == noise(100_000))
   }
 
+  /// Where it is locked already, only what programs stored to mappings of what stays readable is left to store.
+  @Test func `a hang-up of a locked agent stores what programs stored to mappings`() throws {
+    try desk.unlock()
+    try desk.done("mount", "mnt")
+    try Kernel.makeFile(desk.path("mnt/file"), noise(100_000))
+    try desk.served("protect", "/file", "none")
+    // Its descriptor would have it brought back with each program that is started, which closes its own.
+    let map = try Mapping(of: Kernel.open(desk.path("mnt/file"), O_RDWR), count: 100_000)
+    try desk.served("lock", "--now")
+    map[50_000..<50_006] = Array("mapped".utf8)
+    let before = try stored()
+    let agent = try desk.agentProcess()
+    kill(agent, SIGHUP)
+    // Nothing else is left to store. Whoever asks for content would have it brought back.
+    let isStored = try (0..<200).contains { _ in
+      try desk.served("agent", "status")
+      return try stored() != before
+    }
+    #expect(isStored)
+    try desk.served("agent", "status")
+    kill(agent, SIGKILL)
+    withExtendedLifetime(map) {}
+    try desk.unlock()
+    #expect(try desk.served("cat", "/file").bytes.dropFirst(50_000).starts(with: Array("mapped".utf8)))
+  }
+
+  /// When each of the vault's files was changed last.
+  private func stored() throws -> String {
+    try shell("find vault -type f ! -name lock -printf '%p %s %T@\\n' | sort")
+  }
+
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP, nil])
   func `in the foreground it stays until a signal ends it, or somebody else does, and stores what was written`(
     signal: Int32?

@@ -61,6 +61,36 @@ import Testing
     }
   }
 
+  /// What a program stores to a mapping comes later than it was stored, and a time that was set since is the file's.
+  @Test(arguments: Ground.Kind.here) func `times that were set outlast what was stored to a mapping before`(
+    kind: Ground.Kind
+  ) throws {
+    let plot = try Plot.on(kind)
+    for isByHandle in [true, false] {
+      let path = plot("\(isByHandle)")
+      try Kernel.makeFile(path, noise(100_000))
+      let file = try Handle(path, O_RDWR)
+      var map: Mapping? = try Mapping(of: file, count: 100_000)
+      map?[70_000] = 1
+      if isByHandle {
+        try file.setTimes(accessed: Moment(100, 1), modified: Moment(200, 2))
+      } else {
+        try Kernel.setTimes(path, accessed: Moment(100, 1), modified: Moment(200, 2))
+      }
+      try map?.sync()
+      map = nil
+      try file.sync()
+      #expect(try file.stat().modified == Moment(200, 2), "\(isByHandle)")
+      #expect(try file.read(1, at: 70_000) == [1])
+      // What is stored afterwards is a change.
+      map = try Mapping(of: file, count: 100_000)
+      map?[70_001] = 2
+      try map?.sync()
+      map = nil
+      #expect(try file.stat().modified > Moment(200, 2), "\(isByHandle)")
+    }
+  }
+
   @Test(arguments: Ground.Kind.here) func `it refuses what its manual page says`(kind: Ground.Kind) throws {
     func give(_ path: String, _ accessed: Int, _ modified: Int) throws {
       try Kernel.setTimes(path, accessed: Moment(1, accessed), modified: Moment(1, modified))

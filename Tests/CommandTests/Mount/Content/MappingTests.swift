@@ -28,6 +28,40 @@ import Testing
     #expect(try file.stat().size == count)
   }
 
+  @Test(arguments: Ground.Kind.here) func `a mapping needs the access that its manual page says`(
+    kind: Ground.Kind
+  ) throws {
+    let plot = try Plot.on(kind)
+    try Kernel.makeFile(plot("file"), noise(20_000))
+    let (reading, writing) = try (Handle(plot("file"), O_RDONLY), Handle(plot("file"), O_WRONLY))
+    func refused(_ file: Handle, _ access: CInt, isPrivate: Bool = false) -> CallError? {
+      outcome { _ = try Mapping(of: file, count: 20_000, isPrivate: isPrivate, access: access) }
+    }
+    #expect(refused(reading, PROT_READ) == nil)
+    #expect(refused(reading, PROT_READ | PROT_WRITE) == CallError(EACCES))
+    for access in [PROT_READ, PROT_WRITE, PROT_READ | PROT_WRITE] {
+      #expect(refused(writing, access) == CallError(EACCES))
+      #expect(refused(writing, access, isPrivate: true) == CallError(EACCES))
+    }
+  }
+
+  @Test(.enabled(if: Program.areHere("python3"), "python3 is not here"), arguments: Ground.Kind.here)
+  func `who reads a mapping behind the end of its file gets a signal`(kind: Ground.Kind) throws {
+    let program = try Program(in: Plot.on(kind))
+    let script = """
+      import mmap, os, resource, sys
+      resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+      file = os.open("file", os.O_CREAT | os.O_RDWR)
+      os.ftruncate(file, 20000)
+      found = mmap.mmap(file, 20000)
+      os.ftruncate(file, 5000)
+      # Its last page is there to its end.
+      assert found[8191] == 0
+      found[8192]
+      """
+    #expect(try program.start("exec python3 -c '\(script)'").wait().code == 128 + SIGBUS)
+  }
+
   @Test(arguments: Ground.Kind.here) func `a private mapping keeps its changes to itself`(kind: Ground.Kind) throws {
     let plot = try Plot.on(kind)
     try Kernel.makeFile(plot("file"), noise(20_000))

@@ -3,6 +3,30 @@ import Testing
 
 /// Reading and writing, by every call that does.
 @Suite struct ReadWriteTests {
+  /// Up to its limit a program writes what it can; beyond it, and for a file that is cut there, EFBIG.
+  @Test(
+    .enabled(if: Program.areHere("python3"), "python3 is not here"), arguments: Ground.Kind.here, ["RDWR", "WRONLY"])
+  func `a limit of a file's size is kept`(kind: Ground.Kind, access: String) throws {
+    let program = try Program(in: Plot.on(kind))
+    let script = """
+      import errno, os, resource, signal
+      signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+      resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
+      file = os.open("\(access)", os.O_CREAT | os.O_\(access))
+      assert os.write(file, b"x" * 9000) == 9000
+      assert os.write(file, b"x" * 9000) == 1000
+      for call in (lambda: os.write(file, b"x"), lambda: os.ftruncate(file, 10001), lambda: os.posix_fallocate(file, 0, 10001)):
+          try:
+              call()
+              raise SystemExit("not refused")
+          except OSError as error:
+              assert error.errno == errno.EFBIG, error
+      assert os.fstat(file).st_size == 10000
+      os.ftruncate(file, 10000)
+      """
+    try program.run("python3 -c '\(script)'")
+  }
+
   @Test(arguments: Ground.Kind.here) func `the calls refuse what their manual pages say`(kind: Ground.Kind) throws {
     func on(_ name: String, _ flags: CInt, _ call: @escaping (Handle) throws -> Void) -> (Plot) throws -> Void {
       { try call(Kernel.open($0(name), flags)) }

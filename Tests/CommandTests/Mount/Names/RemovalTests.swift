@@ -90,6 +90,27 @@ import Testing
     #expect(try folder.stat().number != Kernel.stat(plot("folder")).number)
   }
 
+  @Test(arguments: Ground.Kind.here) func `what has no name any more can be changed while it is open`(
+    kind: Ground.Kind
+  ) throws {
+    let plot = try Plot.on(kind)
+    try plot.furnish()
+    let opened = try [
+      "bare": Handle(plot("bare"), O_RDONLY | O_DIRECTORY), "fifo": Handle(plot("fifo"), O_RDWR),
+      "empty": Handle(plot("empty"), O_RDWR),
+    ]
+    try Kernel.rmdir(plot("bare"))
+    for name in ["fifo", "empty"] { try Kernel.unlink(plot(name)) }
+    for (name, node) in opened {
+      let before = try node.stat()
+      try node.chmod(0o711)
+      try node.setTimes(accessed: Moment(5, 6), modified: Moment(7, 8))
+      let stat = try node.stat()
+      #expect(stat.permissions == 0o711 && stat.accessed == Moment(5, 6) && stat.modified == Moment(7, 8), "\(name)")
+      #expect(stat.links == 0 && stat.number == before.number && stat.changed >= before.changed, "\(name)")
+    }
+  }
+
   @Test(arguments: Ground.Kind.here) func `a folder that is replaced while it is open is gone as well`(
     kind: Ground.Kind
   ) throws {

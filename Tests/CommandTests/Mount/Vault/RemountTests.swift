@@ -96,6 +96,40 @@ import Testing
     try ground.desk.served("verify", "--deep")
   }
 
+  /// Nobody syncs the files themselves; names are stored with the folder.
+  @Test(arguments: ["rename", "exchange", "mapped"])
+  func `what took a file's place is whole when the agent is killed`(_ how: String) throws {
+    let (old, new) = (noise(300_000), noise(700_000, seed: 2))
+    try Kernel.makeFile(plot("kept"), old)
+    try Handle(plot("kept"), O_RDONLY).sync()
+    try Handle(plot.path, O_RDONLY | O_DIRECTORY).sync()
+    do {
+      let file = try Handle(plot("fresh"), O_CREAT | O_RDWR)
+      var map: Mapping?
+      if how == "mapped" {
+        try file.truncate(to: new.count)
+        map = try Mapping(of: file, count: new.count)
+        map?[0..<new.count] = new
+      } else {
+        try file.writeAll(new)
+      }
+      if how == "exchange" {
+        try Kernel.rename(plot("kept"), plot("fresh"), flags: RenameFlag.exchange)
+      } else {
+        try Kernel.rename(plot("fresh"), plot("kept"))
+      }
+      try Handle(plot.path, O_RDONLY | O_DIRECTORY).sync()
+      try killAgent()
+      withExtendedLifetime(map) {}
+    }
+    try ground.unmount()
+    try ground.unlock()
+    try ground.mount()
+    #expect(try firstDifference(Kernel.content(plot("kept")), new) == nil)
+    if how == "exchange" { #expect(try firstDifference(Kernel.content(plot("fresh")), old) == nil) }
+    try ground.desk.served("verify", "--deep")
+  }
+
   /// Waits until nobody answers the kernel any more.
   private func killAgent() throws {
     kill(try ground.desk.agentProcess(), SIGKILL)
