@@ -29,7 +29,8 @@ public struct FileKeyStore: KeyStore {
   public func read(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> SecretBytes? {
     do {
       guard try files.status(of: path) != nil, let folder = try folder(of: vault, create: false) else { return nil }
-      guard try files.status(of: item.rawValue, in: folder) != nil else { return nil }
+      guard let named = try files.status(of: item.rawValue, in: folder) else { return nil }
+      guard named.kind == .file else { throw KeyStoreError.damaged(item) }
       let file = try files.open(item.rawValue, [.readOnly, .noFollow, .nonBlocking], in: folder)
       let status = try file.status()
       try Self.requirePrivate(status)

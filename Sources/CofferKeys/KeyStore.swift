@@ -46,6 +46,15 @@ extension KeyStore {
   /// Removes everything that is kept for a vault.
   public func removeAll(of vault: VaultID) throws(KeyStoreError) { try removeAll(of: vault, keeping: []) }
 
+  /// Whether the item is there, also where nothing can be made of it, or others could read it.
+  public func keeps(_ item: KeyStoreItem, of vault: VaultID) throws(KeyStoreError) -> Bool {
+    switch Result(catching: { () throws(KeyStoreError) in try read(item, of: vault) }) {
+    case .success(let value): return value != nil
+    case .failure(.damaged), .failure(.exposed): return true
+    case .failure(let error): throw error
+    }
+  }
+
   public func holdsSecrets(of vault: VaultID) throws(KeyStoreError) -> Bool {
     for item in KeyStoreItem.allCases where item.isSecret {
       if try read(item, of: vault) != nil { return true }

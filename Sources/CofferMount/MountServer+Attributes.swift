@@ -33,7 +33,7 @@ extension MountServer {
         // What programs stored to mappings before counts as a change when the kernel gives it back, and would take back a time that
         // is set. (While it changes the size it gives nothing back, and waits for the answer.)
         let setsTime = if case .at = changes.modified { mask & FUSE_SET_ATTR_SIZE == 0 } else { false }
-        try server.whenWrittenBack(setsTime ? [number] : [], request, isNeeded: false) { request, server in
+        try server.whenWrittenBack(setsTime ? [number] : [], request, .wanted) { request, server in
           try MountServer.setAttributes(changes, of: number, isEmpty: mask == 0, request, server)
         }
       }

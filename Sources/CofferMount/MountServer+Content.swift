@@ -142,7 +142,7 @@ extension MountServer {
         guard let file = OpenFiles.file(info) else { return request.fail(EBADF) }
         guard offset >= 0 else { return request.fail(ENXIO) }
         guard whence == SEEK_DATA || whence == SEEK_HOLE else { return request.fail(EINVAL) }
-        try server.whenWrittenBack([file.number], request, isNeeded: true) { request, _ in
+        try server.whenWrittenBack([file.number], request, .needed) { request, _ in
           let found =
             whence == SEEK_DATA ? try file.nextData(from: UInt64(offset)) : try file.nextHole(from: UInt64(offset))
           fuse_reply_lseek(request.handle, off_t(found))

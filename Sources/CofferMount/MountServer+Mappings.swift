@@ -31,24 +31,38 @@ extension MountServer {
     for number in nodes.opened { session.tell(.content(kernelNumber(number))) }
   }
 
+  /// Why a request has written back what programs stored to mappings.
+  enum WriteBack {
+    /// It cannot be answered otherwise: it fails where there is no thread for it.
+    case needed
+    /// It is answered as well as can be.
+    case wanted
+    /// As `wanted`; but it fails where something of that is lost.
+    case whole
+  }
+
   /// Runs `body`, which goes on with a request, when the kernel has given back what it has of some files: what programs stored to
   /// mappings. On a thread of its own where there may be any, for one that answers a request would wait for itself.
-  ///
-  /// - Parameter isNeeded: throws where there is no thread, and does not go on without.
   func whenWrittenBack(
-    _ numbers: [InodeNumber], _ request: Request, isNeeded: Bool,
+    _ numbers: [InodeNumber], _ request: Request, _ why: WriteBack,
     _ body: @escaping @Sendable (Request, MountServer) throws -> Void
   ) throws {
     let mapped = numbers.filter(writers.contains)
     if mapped.isEmpty { return try body(request, self) }
     do throws(SystemError) {
       try session.whileKept { [self] in
+        let losses = loss.count
         for number in mapped { session.tell(.content(kernelNumber(number))) }
         // As every thread that answers: who changes something waits until the other mounts know of it.
-        Self.$answering.withValue(self) { Request.answer(request.handle, body) }
+        Self.$answering.withValue(self) {
+          Request.answer(request.handle) { request, server in
+            if why == .whole, loss.count != losses { throw ViewError.full }
+            try body(request, server)
+          }
+        }
       }
     } catch {
-      if isNeeded { throw error }
+      if why == .needed { throw error }
       try body(request, self)
     }
   }

@@ -80,7 +80,7 @@ extension MountServer {
         let (name, newName) = (Array(name!), Array(newName!))
         // What is moved comes whole, also what programs stored to mappings and have not closed yet.
         let moved = server.mapped(name, in: folder) + (mode == .exchange ? server.mapped(newName, in: newFolder) : [])
-        try server.whenWrittenBack(moved, request, isNeeded: false) { request, server in
+        try server.whenWrittenBack(moved, request, .whole) { request, server in
           if mode == .replace { server.willReplace(newName, in: newFolder) }
           try server.withRoom {
             try server.view.rename(

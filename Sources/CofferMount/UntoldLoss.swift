@@ -3,12 +3,12 @@ internal import Synchronization
 /// Something that programs had stored to mappings is lost, and nobody who could do something about it has been told. It outlives the mount.
 public final class UntoldLoss: Sendable {
   private let isThere = Atomic(false)
-  private let wasThere = Atomic(false)
+  private let found = Atomic(0)
 
   public init() {}
 
   public func note() {
-    wasThere.store(true, ordering: .relaxed)
+    found.add(1, ordering: .relaxed)
     isThere.store(true, ordering: .relaxed)
   }
 
@@ -19,5 +19,8 @@ public final class UntoldLoss: Sendable {
   public var isUntold: Bool { isThere.load(ordering: .relaxed) }
 
   /// Whether there ever was one, whoever has been told.
-  public var hasBeen: Bool { wasThere.load(ordering: .relaxed) }
+  public var hasBeen: Bool { count > 0 }
+
+  /// How many there were.
+  public var count: Int { found.load(ordering: .relaxed) }
 }

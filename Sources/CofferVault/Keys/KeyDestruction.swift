@@ -12,7 +12,7 @@ struct KeyDestruction {
   func run() throws {
     // First that it has begun: from here on nothing opens, and the next wipe knows this one. A full disk must not keep the
     // keys. Until there is a mark, the place tells the next wipe that this was the vault.
-    let mark = WipeMark(in: keyStore, for: vault, keybag: Self.keybag(in: folder))
+    let mark = WipeMark(of: try? Self.keybag(in: folder), in: keyStore, for: vault)
     func leaveMark() -> Bool { (try? mark.store(in: keyStore, for: vault)) != nil }
     // Whatever keeps one half must not keep the other: each alone opens nothing.
     let inKeyStore = Result {
@@ -26,9 +26,14 @@ struct KeyDestruction {
     try inFolder.get()
   }
 
-  /// Nil where there is none, and where what lies there cannot be read or is none.
-  static func keybag(in folder: VaultFolder) -> Keybag? {
-    (try? folder.contents(of: VaultFormat.keybag)).flatMap { try? Keybag(parsing: $0) }
+  /// Nil where there is none, and where what lies there is none. Throws what keeps it from being read.
+  static func keybag(in folder: VaultFolder) throws -> Keybag? {
+    do {
+      return try folder.contents(of: VaultFormat.keybag).flatMap { try? Keybag(parsing: $0) }
+    } catch let error as VaultError {
+      if case .damaged = error { return nil }
+      throw error
+    }
   }
 
   /// Whether nothing is left of a keybag but, at most, the zeros that one was overwritten with. What cannot be read may be one.
@@ -69,15 +74,27 @@ struct WipeMark: Equatable {
   private(set) var hadRecoveryKey: Bool?
   private(set) var hadEscrowKey: Bool?
 
-  /// What an earlier wipe knew, with what is there now.
-  init(in keyStore: any KeyStore, for vault: VaultID, keybag: Keybag?) {
+  /// What a wipe that begins knows: what the folder's keybag says, and an earlier wipe's mark.
+  init(of keybag: Keybag?, in keyStore: any KeyStore, for vault: VaultID) {
     let summary = keybag.map(KeybagSummary.init)
     (hadRecoveryKey, hadEscrowKey) = (summary?.hasRecoveryKey, summary.map { $0.escrowKey != nil })
-    let mark = (try? keyStore.read(.wiped, of: vault))?.withUnsafeBytes { Array($0) }
-    guard let mark, mark.count == 3 else { return }
+    guard (try? keyStore.keeps(.wiped, of: vault)) != false else { return }
     // What is there now may be of another copy: it makes a key known, and none unknown.
-    if hadRecoveryKey != true { hadRecoveryKey = Self.answer(mark[1]) }
-    if hadEscrowKey != true { hadEscrowKey = Self.answer(mark[2]) }
+    let mark = try? WipeMark(in: keyStore, for: vault)
+    if hadRecoveryKey != true { hadRecoveryKey = mark?.hadRecoveryKey }
+    if hadEscrowKey != true { hadEscrowKey = mark?.hadEscrowKey }
+  }
+
+  /// The mark of a wipe that was begun; nil where there is none, or none that makes sense.
+  init?(in keyStore: any KeyStore, for vault: VaultID) throws {
+    let kept = Result { () throws(KeyStoreError) in try keyStore.read(.wiped, of: vault) }
+    switch kept {
+    case .failure(.damaged), .failure(.exposed): return nil
+    case .failure(let error): throw error
+    case .success(let value):
+      guard let bytes = value?.withUnsafeBytes({ Array($0) }), bytes.count == 3, bytes[0] == 0 else { return nil }
+      (hadRecoveryKey, hadEscrowKey) = (Self.answer(bytes[1]), Self.answer(bytes[2]))
+    }
   }
 
   /// `u8 0 ‖ u8 recovery key ‖ u8 escrow key`, each 0 for no, 1 for yes, and 2 where nothing says.

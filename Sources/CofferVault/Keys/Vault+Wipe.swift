@@ -112,7 +112,7 @@ private struct Wipe {
   func destroyKeys(_ scope: WipeScope) throws -> (WipeReport.Keys, WipeMark) {
     func run() throws -> (WipeReport.Keys, WipeMark) {
       let keys = try judge(scope)
-      let mark = WipeMark(in: keyStore, for: id, keybag: KeyDestruction.keybag(in: folder))
+      let mark = WipeMark(of: try? KeyDestruction.keybag(in: folder), in: keyStore, for: id)
       if keys != .absent { try KeyDestruction(folder: folder, keyStore: keyStore, vault: id).run() }
       return (keys, mark)
     }
@@ -124,8 +124,11 @@ private struct Wipe {
   }
 
   private func judge(_ scope: WipeScope) throws -> WipeReport.Keys {
-    if try hasMark(scope) { return .destroyedBefore }
-    guard try isKept(.deviceSecret) else {
+    // One that makes no sense says of no folder that it is to go.
+    if try scope == .everyCopy ? keyStore.keeps(.wiped, of: id) : WipeMark(in: keyStore, for: id) != nil {
+      return .destroyedBefore
+    }
+    guard try keyStore.keeps(.deviceSecret, of: id) else {
       // Of a wipe that was cut and could leave no mark: where nothing can open this folder any more, or that is what was asked for.
       if let place = try FolderPlace(in: keyStore, for: id), try place.isOf(folder, id),
         try scope == .everyCopy || KeyDestruction.isKeybagDestroyed(in: folder)
@@ -139,26 +142,12 @@ private struct Wipe {
     if scope == .everyCopy { return .destroyed }
     guard let secret = try keyStore.read(.deviceSecret, of: id),
       let device = try? DeviceKeys(secret: secret, vault: id),
-      let keybag = KeyDestruction.keybag(in: folder), keybag.isAuthentic(description, on: device)
+      let keybag = try KeyDestruction.keybag(in: folder), keybag.isAuthentic(description, on: device)
     else { throw VaultError.foreignKeybag }
     guard let place = try FolderPlace(in: keyStore, for: id), try place.isOf(folder, id) else {
       throw VaultError.maybeCopy
     }
     return .destroyed
-  }
-
-  /// What makes no sense says of no folder that it is to go.
-  private func hasMark(_ scope: WipeScope) throws -> Bool {
-    let mark = Result { () throws(KeyStoreError) in try keyStore.read(.wiped, of: id) }
-    if case .failure(.damaged) = mark { return scope == .everyCopy }
-    return try mark.get() != nil
-  }
-
-  /// Also where it makes no sense: it is destroyed, not used.
-  private func isKept(_ item: KeyStoreItem) throws -> Bool {
-    let kept = Result { () throws(KeyStoreError) in try keyStore.read(item, of: id) }
-    if case .failure(.damaged) = kept { return true }
-    return try kept.get() != nil
   }
 
   private func isEmptied() throws -> Bool {

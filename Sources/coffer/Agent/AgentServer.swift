@@ -362,7 +362,8 @@ final class AgentServer {
   private func lockAndStore() {
     inBackground { [vault] in
       vault.container.lock(graceSeconds: 0)
-      vault.mounts.bringPagesBack()
+      // What finds no room the kernel would lose.
+      if vault.container.hasRoom(forBytes: vault.mounts.mappedByteCount) { vault.mounts.bringPagesBack() }
       try? vault.container.commit()
     }
   }

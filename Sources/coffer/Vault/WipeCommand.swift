@@ -55,7 +55,7 @@ struct WipeCommand: ParsableCommand {
     var holder = outcome.holder
     // The keys are gone from the disk. Where an agent has them in memory it ends; that it does not is said below.
     if holder != nil, (try? AgentClient.stopAgent(of: options, isForced: true)) == true {
-      holder = try finish(path).holder
+      holder = try finish(path)
     }
     if let holder {
       let name = holder > 0 ? "process \(holder)" : "another process"
@@ -109,10 +109,14 @@ struct WipeCommand: ParsableCommand {
   }
 
   /// Removes what the agent has kept. Whatever becomes of that, the keys are destroyed.
-  private func finish(_ path: String) throws -> WipeOutcome {
+  ///
+  /// - Returns: who has the vault open yet.
+  private func finish(_ path: String) throws -> Int32? {
     do {
-      return try wipe(path)
+      return try wipe(path).holder
     } catch let error as ContainerError {
+      // Somebody else has done so.
+      if error.category == .notFound { return nil }
       // "Nothing was destroyed" is of this second time alone.
       let isRefused = error.category == .refused
       throw Failure(
@@ -138,6 +142,8 @@ struct WipeCommand: ParsableCommand {
     case (true, false): "\(copy) can still be opened with its recovery key."
     case (false, true): "\(copy) can still be opened with the company's key."
     case (true, true): "\(copy) can still be opened with its recovery key or the company's key."
+    case (true, nil): "\(copy) can still be opened with its recovery key, and perhaps with the company's key."
+    case (nil, true): "\(copy) can still be opened with the company's key, and perhaps with its recovery key."
     default:
       "\(copy) may still be opened with its recovery key or the company's key, if it had one: nothing is left that says."
     }

@@ -49,8 +49,9 @@ import Testing
 
   /// A disk on which nothing can be written over.
   private struct WritesFail: FaultPlan {
+    var code = EIO
     func willCall(_ call: SystemCall) throws(SystemError) {
-      if call == .write { throw SystemError(code: EIO, call: "write") }
+      if call == .write { throw SystemError(code: code, call: "write") }
     }
   }
 
@@ -103,14 +104,26 @@ import Testing
     try expectNothingLeft()
   }
 
+  @Test func `a disk that has no room for zeros keeps no key`() throws {
+    let files = FileSystem(faults: WritesFail(code: ENOSPC))
+    let store = fixture.keyStore(fixture.disk, files)
+    #expect(try Vault.wipe(at: vault, keyStore: store, files: files).keys == .destroyed)
+    try expectNothingLeft()
+  }
+
   @Test func `a mark that makes no sense is none of a copy`() throws {
     let id = try #require(Vault.statedID(at: vault))
     let copy = fixture.folder("copy")
     try manager.copyItem(atPath: vault, toPath: copy)
     let store = fixture.keyStore(fixture.disk)
-    try manager.createDirectory(atPath: fixture.disk + "/keys/\(id)/wiped", withIntermediateDirectories: false)
-    try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: fixture.disk + "/keys/\(id)/wiped")
+    let mark = fixture.disk + "/keys/\(id)/wiped"
+    try manager.createDirectory(atPath: mark, withIntermediateDirectories: false)
     #expect(throws: VaultError.maybeCopy) { try Vault.wipe(at: copy, keyStore: store) }
+    try manager.removeItem(atPath: mark)
+    for bytes: [UInt8] in [[0, 0], [1, 0, 0], [0, 0, 0, 0]] {
+      try store.write(SecretBytes(copying: bytes), as: .wiped, of: id)
+      #expect(throws: VaultError.maybeCopy) { try Vault.wipe(at: copy, keyStore: store) }
+    }
     #expect(try Vault.wipe(at: vault, keyStore: store).keys == .destroyed)
     try expectNothingLeft()
   }
@@ -141,16 +154,20 @@ import Testing
     try expectNothingLeft()
   }
 
-  @Test(arguments: KeyStoreItem.allCases, [false, true])
-  func `what is damaged in the key store keeps no key`(_ item: KeyStoreItem, isFolder: Bool) throws {
+  enum Damage: CaseIterable { case long, folder, open, link }
+
+  @Test(arguments: KeyStoreItem.allCases, Damage.allCases)
+  func `what is damaged in the key store keeps no key`(_ item: KeyStoreItem, _ damage: Damage) throws {
     let id = try #require(Vault.statedID(at: vault))
     let path = fixture.disk + "/keys/\(id)/\(item.rawValue)"
-    if isFolder {
-      try? manager.removeItem(atPath: path)
-      try manager.createDirectory(atPath: path + "/more", withIntermediateDirectories: true)
-      try manager.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
-    } else {
+    let content = manager.contents(atPath: path) ?? Data(count: 3)
+    try? manager.removeItem(atPath: path)
+    switch damage {
+    case .long:
       _ = manager.createFile(atPath: path, contents: Data(count: 1 << 20), attributes: [.posixPermissions: 0o600])
+    case .folder: try manager.createDirectory(atPath: path + "/more", withIntermediateDirectories: true)
+    case .open: _ = manager.createFile(atPath: path, contents: content, attributes: [.posixPermissions: 0o644])
+    case .link: try manager.createSymbolicLink(atPath: path, withDestinationPath: "/dev/null")
     }
     #expect(try Vault.wipe(at: vault, keyStore: fixture.keyStore(fixture.disk), scope: .everyCopy).holder == nil)
     try expectNothingLeft()

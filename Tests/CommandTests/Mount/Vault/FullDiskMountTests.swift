@@ -197,6 +197,25 @@ final class FullDiskMountTests {
     withExtendedLifetime(map) {}
   }
 
+  @Test func `what finds no room when it is given back does not take a file's place`() throws {
+    // So little that the kernel gives nothing back before it is asked.
+    let count = 1 << 20
+    try Kernel.makeFile(desk.path("mnt/new"), noise(count))
+    try Kernel.makeFile(desk.path("mnt/kept"), "kept\n")
+    let file = try Handle(desk.path("mnt/new"), O_RDWR)
+    try file.sync()
+    let map = try Mapping(of: file, count: count)
+    try shell("cat /dev/zero > disk/filler 2>/dev/null; true")
+    for page in stride(from: 0, to: count, by: 4096) { map[page..<(page + 4)] = Array("mine".utf8) }
+    #expect(throws: CallError(ENOSPC)) { try Kernel.rename(desk.path("mnt/new"), desk.path("mnt/kept")) }
+    #expect(try Kernel.text(desk.path("mnt/kept")) == "kept\n")
+    #expect(try desk.agentStatus()?["pagesLost"] as? Bool == true)
+    // Who has heard of it may have it so.
+    try desk.remove("disk/filler")
+    try Kernel.rename(desk.path("mnt/new"), desk.path("mnt/kept"))
+    withExtendedLifetime(map) {}
+  }
+
   @Test(.enabled(if: geteuid() == 0, "only root may make a name space of mounts for itself"))
   func `what is lost is lost for who sees the mount elsewhere, too`() throws {
     let count = 6 << 20
