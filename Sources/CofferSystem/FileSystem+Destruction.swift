@@ -3,7 +3,8 @@ extension FileSystem {
   /// Writes zeros over a file, makes them durable, and removes its name; `false` where there was none. The directory is
   /// not synced.
   ///
-  /// Where the disk writes elsewhere than where it wrote before (flash, snapshots), the old bytes may outlive this.
+  /// Where the disk writes elsewhere than where it wrote before (flash, snapshots), or has no room for zeros, the old bytes
+  /// may outlive this.
   /// - Parameter limit: the bytes that such a file can have. No more are written over, however long somebody made it.
   @discardableResult
   public func destroy(_ name: String, in directory: OwnedDescriptor, limit: Int) throws(SystemError) -> Bool {

@@ -35,7 +35,8 @@ public enum WipeScope: Sendable, Hashable {
 
 extension Vault {
   /// Destroys a vault; needs no passcode. The keys go first, within milliseconds at any size: the device secret and the
-  /// rotation, then the keybag, each overwritten before its name goes. Then the rest follows.
+  /// rotation, then the keybag, each overwritten before its name goes, where the disk has room for that. Then the rest
+  /// follows.
   ///
   /// A folder says itself which vault it is, and every copy says the same. So the keys are touched only where the folder's
   /// keybag is authentic for this device, and the folder is where the key store last saw the vault, or was moved from
