@@ -32,7 +32,8 @@
       try mount()
     }
 
-    deinit { try? Self.run("/usr/bin/umount", [mountPoint]) }
+    /// Also while a process that has just been killed still has something open there.
+    deinit { try? Self.run("/usr/bin/umount", ["-l", mountPoint]) }
 
     private func mount() throws { try Self.run("/usr/bin/mount", ["-o", "loop", image, mountPoint]) }
 

@@ -1,19 +1,22 @@
 internal import Foundation
 
-/// A small disk that fills up, mounted at a folder until the last reference to it goes. Mounting needs root.
+/// A small disk that fills up, mounted at `disk` in a folder until the last reference to it goes. Mounting needs root.
 public final class MountedDisk {
   public static let isPossible: Bool = {
-    guard let folder = try? TemporaryFolder(), let disk = try? MountedDisk(at: folder("disk"), mebibytes: 1) else {
+    guard let folder = try? TemporaryFolder(), let disk = try? MountedDisk(in: folder, mebibytes: 1) else {
       return false
     }
     return withExtendedLifetime(disk) { true }
   }()
 
   public let path: String
+  /// Kept, because it cannot be removed before the disk is unmounted.
+  private let folder: TemporaryFolder
 
   /// - Parameter files: how many files and folders there can be; nil is as many as the system likes.
-  public init(at path: String, mebibytes: Int, files: Int? = nil) throws {
-    self.path = path
+  public init(in folder: TemporaryFolder, mebibytes: Int, files: Int? = nil) throws {
+    self.folder = folder
+    path = folder("disk")
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     guard
       try Self.run(

@@ -15,7 +15,7 @@ import Testing
   @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
   func `on a full disk something can be removed, and that makes room`() throws {
     let fixture = try VaultFixture()
-    let disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: 16)
+    let disk = try MountedDisk(in: fixture.folder, mebibytes: 16)
     let vault = try Vault.create(
       at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),
       derivation: VaultFixture.derivation())
@@ -41,7 +41,7 @@ import Testing
   @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this, which needs root"))
   func `a commit that found the disk full loses nothing and can be made again`() throws {
     let fixture = try VaultFixture()
-    let disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: 16)
+    let disk = try MountedDisk(in: fixture.folder, mebibytes: 16)
     let vault = try Vault.create(
       at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),
       derivation: VaultFixture.derivation())

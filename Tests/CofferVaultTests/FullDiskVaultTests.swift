@@ -328,7 +328,7 @@ struct FullDiskVaultTests {
 
   @Test func `a key store on the same disk keeps up with the vault`() throws {
     let fixture = try VaultFixture()
-    let disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: 16)
+    let disk = try MountedDisk(in: fixture.folder, mebibytes: 16)
     let keyStore = FileKeyStore(path: disk.path + "/keys")
     let vault = try Vault.create(
       at: disk.path + "/vault", keyStore: keyStore, passcode: VaultFixture.passcode(),

@@ -19,7 +19,7 @@ final class SmallDisk {
 
   init(mebibytes: Int, files: Int? = nil, seed: UInt64, faults: FileSystem = FileSystem()) throws {
     fixture = try VaultFixture()
-    disk = try MountedDisk(at: fixture.folder("disk"), mebibytes: mebibytes, files: files)
+    disk = try MountedDisk(in: fixture.folder, mebibytes: mebibytes, files: files)
     generator = SeededGenerator(seed: seed)
     vault = try Vault.create(
       at: disk.path + "/vault", keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),

@@ -93,7 +93,7 @@ import Testing
   @Test(.enabled(if: MountedDisk.isPossible, "a disk that fills up is mounted for this test, which needs root"))
   func `a backup that does not fit leaves nothing`() throws {
     try desk.done("put", "-", "/larger", input: noise(3 << 20))
-    let disk = try MountedDisk(at: desk.path("disk"), mebibytes: 2)
+    let disk = try MountedDisk(in: desk.folder, mebibytes: 2)
     try desk.refused(
       73, "the disk that the backup goes to is full", running: ["backup", "disk/copy"], unchanged: ["disk"])
     withExtendedLifetime(disk) { #expect(desk.listing("disk").isEmpty) }

@@ -32,7 +32,7 @@ extension Desk {
 
   /// Makes the vault on a disk of its own, which can be filled: the folder `disk`, for as long as what is returned is kept.
   func makeVault(onDiskOf mebibytes: Int) throws -> MountedDisk {
-    let disk = try MountedDisk(at: path("disk"), mebibytes: mebibytes)
+    let disk = try MountedDisk(in: folder, mebibytes: mebibytes)
     environment["COFFER_VAULT"] = path("disk/vault")
     try makeVault()
     return disk

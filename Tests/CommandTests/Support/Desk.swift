@@ -9,7 +9,7 @@ import Testing
 final class Desk {
   static let passcode = "correct horse battery staple"
 
-  private let folder: TemporaryFolder
+  let folder: TemporaryFolder
   var environment: [String: String]
   private var runCount = 0
 
