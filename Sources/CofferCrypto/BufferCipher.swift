@@ -90,14 +90,6 @@ protocol AuthenticatedCipher: ~Copyable {
       }
     }
   }
-
-  extension UnsafeRawBufferPointer {
-    fileprivate var bytes: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
-  }
-
-  extension UnsafeMutableRawBufferPointer {
-    fileprivate var bytes: UnsafeMutablePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
-  }
 #else
   typealias BufferCipher = CopyingCipher
 #endif

@@ -1,3 +1,4 @@
+internal import CofferSystem
 internal import Crypto
 internal import Foundation
 
@@ -23,12 +24,25 @@ public struct StreamingDigest {
 /// HMAC-SHA256 (RFC 2104).
 public enum MessageAuthentication {
   public static func code(for bytes: [UInt8], key: SecretKey) -> [UInt8] {
-    clearingStack { KeyedHash(key: key).code(for: bytes) }
+    [UInt8](unsafeUninitializedCapacity: Digest.byteCount) { buffer, initialized in
+      let code = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[..<Digest.byteCount]))
+      clearingStack {
+        key.key.withUnsafeBytes { key in bytes.withUnsafeBytes { BufferCode.write(code, for: $0, key: key) } }
+      }
+      initialized = Digest.byteCount
+    }
   }
 
   /// Compares in constant time.
   public static func isValid(_ code: [UInt8], for bytes: [UInt8], key: SecretKey) -> Bool {
-    clearingStack { HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: bytes, using: key.key) }
+    withUnsafeTemporaryAllocation(byteCount: Digest.byteCount, alignment: 8) { right in
+      // What would be valid here is nobody's to find.
+      defer { overwrite(right) }
+      clearingStack {
+        key.key.withUnsafeBytes { key in bytes.withUnsafeBytes { BufferCode.write(right, for: $0, key: key) } }
+      }
+      return code.withUnsafeBytes { equalInConstantTime($0, UnsafeRawBufferPointer(right)) }
+    }
   }
 }
 
@@ -36,10 +50,10 @@ public enum MessageAuthentication {
 ///
 /// For keys that stay as long as the process: what a code leaves on the stack is not overwritten.
 public struct KeyedHash: Sendable, CustomStringConvertible, CustomReflectable {
-  public static let byteCount = 32
-  private let prepared: HMAC<SHA256>
+  public static let byteCount = Digest.byteCount
+  private let prepared: BufferCode
 
-  public init(key: SecretKey) { prepared = clearingStack { HMAC(key: key.key) } }
+  public init(key: SecretKey) { prepared = clearingStack { key.key.withUnsafeBytes { BufferCode(key: $0) } } }
 
   public func code(for bytes: [UInt8]) -> [UInt8] {
     bytes.withUnsafeBytes { withCode(for: $0) { Array($0) } }
@@ -49,9 +63,10 @@ public struct KeyedHash: Sendable, CustomStringConvertible, CustomReflectable {
   public func withCode<Result>(
     for bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws -> Result
   ) rethrows -> Result {
-    var hash = prepared
-    hash.update(data: bytes)
-    return try hash.finalize().withUnsafeBytes(body)
+    try withUnsafeTemporaryAllocation(byteCount: Self.byteCount, alignment: 8) { code in
+      prepared.write(code, for: bytes)
+      return try body(UnsafeRawBufferPointer(code))
+    }
   }
 
   public var description: String { "<keyed hash>" }

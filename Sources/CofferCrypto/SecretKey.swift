@@ -49,18 +49,14 @@ public struct SecretKey: Sendable, CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// HKDF-SHA256 (RFC 5869) for several keys from one, whose first step is done once. For as long as they are derived: unlike
-/// a key it is not overwritten when it goes.
-public struct KeyDerivation {
-  /// HKDF's second step, under what the first one gave.
-  private let expansion: HMAC<SHA256>
+/// HKDF-SHA256 (RFC 5869) for several keys from one, whose first step is done once.
+public struct KeyDerivation: Sendable {
+  /// What the first step gave.
+  private let expansion: SecretKey
 
   public init(from key: SecretKey) {
-    expansion = clearingStack {
-      // HMAC-SHA256 under the salt, which is always the same and hashed once.
-      var extraction = Self.extraction
-      key.key.withUnsafeBytes { extraction.update(data: $0) }
-      return HMAC(key: SymmetricKey(data: extraction.finalize()))
+    expansion = key.key.withUnsafeBytes { key in
+      Self.salt.withUnsafeBytes { salt in SecretKey(code: key, under: salt) }
     }
   }
 
@@ -68,32 +64,58 @@ public struct KeyDerivation {
   ///   - label: what the derived key is for; unique for each purpose in the product.
   ///   - context: what it is bound to, such as an identifier; any length.
   public func key(_ label: String, context: [UInt8] = []) -> SecretKey {
-    clearingStack { SecretKey(SymmetricKey(data: code(label, context))) }
+    withInfo(label, context) { info in expansion.key.withUnsafeBytes { SecretKey(code: info, under: $0) } }
   }
 
   /// As ``SecretKey/commitment``.
-  public var commitment: [UInt8] { clearingStack { code("commitment", []).withUnsafeBytes { Array($0) } } }
-
-  private func code(_ label: String, _ context: [UInt8]) -> HMAC<SHA256>.MAC {
-    // The label's length goes first, so that no label and context can be read as another pair.
-    // HKDF's second step, for as many bytes as SHA-256 has, is one HMAC of the info and a counter of 1. The library's own
-    // function for it takes twice as long.
-    var info = [UInt8]()
-    info.reserveCapacity(label.utf8.count + context.count + 2)
-    info.append(UInt8(label.utf8.count))
-    info.append(contentsOf: label.utf8)
-    info.append(contentsOf: context)
-    info.append(1)
-    var expansion = expansion
-    info.withUnsafeBytes { expansion.update(data: $0) }
-    return expansion.finalize()
+  public var commitment: [UInt8] {
+    withInfo("commitment", []) { info in
+      [UInt8](unsafeUninitializedCapacity: Digest.byteCount) { buffer, initialized in
+        let code = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[..<Digest.byteCount]))
+        clearingStack { expansion.key.withUnsafeBytes { BufferCode.write(code, for: info, key: $0) } }
+        initialized = Digest.byteCount
+      }
+    }
   }
 
-  private static let extraction = HMAC<SHA256>(key: SymmetricKey(data: Array("coffer".utf8)))
+  /// Lends what the second step takes: for as many bytes as SHA-256 has, that is one HMAC of the info and a counter of 1.
+  private func withInfo<Result>(
+    _ label: String, _ context: [UInt8], _ body: (UnsafeRawBufferPointer) -> Result
+  ) -> Result {
+    let labelCount = label.utf8.count
+    return withUnsafeTemporaryAllocation(byteCount: labelCount + context.count + 2, alignment: 1) { info in
+      // The label's length goes first, so that no label and context can be read as another pair.
+      info[0] = UInt8(labelCount)
+      UnsafeMutableRawBufferPointer(rebasing: info[1...]).copyBytes(from: label.utf8)
+      UnsafeMutableRawBufferPointer(rebasing: info[(1 + labelCount)...]).copyBytes(from: context)
+      info[info.count - 1] = 1
+      return body(UnsafeRawBufferPointer(info))
+    }
+  }
+
+  private static let salt = Array("coffer".utf8)
+}
+
+extension SecretKey {
+  /// The HMAC of `message` under `key`.
+  fileprivate init(code message: UnsafeRawBufferPointer, under key: UnsafeRawBufferPointer) {
+    self = clearingStack {
+      withUnsafeTemporaryAllocation(byteCount: Digest.byteCount, alignment: 8) { code in
+        defer { overwrite(code) }
+        BufferCode.write(code, for: message, key: key)
+        return SecretKey(SymmetricKey(data: UnsafeRawBufferPointer(code)))
+      }
+    }
+  }
 }
 
 /// Compares without telling by its time where the first difference is.
 public func equalInConstantTime(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+  left.withUnsafeBytes { left in right.withUnsafeBytes { equalInConstantTime(left, $0) } }
+}
+
+/// As the one for arrays.
+func equalInConstantTime(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
   guard left.count == right.count else { return false }
   var difference: UInt8 = 0
   for index in left.indices { difference |= left[index] ^ right[index] }

@@ -58,7 +58,7 @@ public enum ProcessHardening {
   /// Its linker otherwise binds a call when it is first made, and stores all registers on the stack meanwhile: with them up to
   /// half a KiB of what was copied last, be it keys or content, which nobody overwrites there. And its allocator keeps freed
   /// blocks of up to a KiB for the thread, without writing over them: among them what BoringSSL makes of each key of AES-GCM,
-  /// in 600 bytes, which begin with the key; and an array of 96 bytes for each key of HMAC, with the key in a form that anybody
+  /// in 600 bytes, which begin with the key; and swift-crypto's array of 96 bytes for each key of its HMAC, with the key in a form that anybody
   /// turns back (RFC 2104), or 128 with what was hashed of it. To keep only those of up to 56 bytes, which have no room for such,
   /// costs nothing that can be measured; to keep none costs a seventh of the time in which a mount makes files. Who has secrets
   /// in less than that overwrites them.

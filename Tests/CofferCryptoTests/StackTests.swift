@@ -123,8 +123,18 @@
 
     @Test func deriving() throws {
       let key = key
+      var extracted = [UInt8](repeating: 0, count: Digest.byteCount)
+      extracted.withUnsafeMutableBytes { code in
+        key.secretBytes.withUnsafeBytes { message in
+          Array("coffer".utf8).withUnsafeBytes { CopyingCode.write(code, for: message, key: $0) }
+        }
+      }
       let secrets = [
         Self.bytes(key), Self.bytes(key.derived("stack")), Self.bytes(key.combined(with: [key], "stack", context: [])),
+        extracted,
+        // As HMAC takes a key, with which anybody has it.
+        Self.bytes(key).map { $0 ^ 0x36 }, Self.bytes(key).map { $0 ^ 0x5c },
+        extracted.map { $0 ^ 0x36 }, extracted.map { $0 ^ 0x5c },
       ]
       let code = MessageAuthentication.code(for: [1, 2, 3], key: key)
       try expectNone(of: secrets) { _ = key.derived("stack") }
