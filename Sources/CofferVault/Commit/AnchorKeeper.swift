@@ -109,11 +109,12 @@ final class AnchorKeeper: Sendable {
       return (anchor, state.isPlaceKnown)
     }
     guard let anchor = found else { return }
-    // Where it cannot be stored, a wipe asks more than it needs to: no reason to keep a commit from its anchor.
+    try keyStore.write(anchor.secretBytes, as: .anchor, of: vault)
+    // Behind the anchor: alone it says of a wipe that it was cut. Where it cannot be stored, a wipe asks more than it needs to, which is
+    // no reason to keep a commit from its anchor.
     var isPlaceKnown = wasPlaceKnown
     if !isPlaceKnown, let place { isPlaceKnown = (try? place.store(in: keyStore, for: vault)) != nil }
     state.withLock { $0.isPlaceKnown = isPlaceKnown }
-    try keyStore.write(anchor.secretBytes, as: .anchor, of: vault)
     state.withLock { state in
       // A commit may have come meanwhile.
       state.isWaiting = state.newest?.generation != anchor.generation

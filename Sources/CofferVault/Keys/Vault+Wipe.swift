@@ -131,8 +131,10 @@ private struct Wipe {
     }
     guard try keyStore.keeps(.deviceSecret, of: id) else {
       // Of a wipe that was cut and could leave no mark: where nothing can open this folder any more, or that is what was asked for.
+      // With an anchor nobody can say: whoever has the vault open writes that and the place anew where somebody has taken the key store
+      // away, and the keys are there.
       if let place = try FolderPlace(in: keyStore, for: id), try place.isOf(folder, id),
-        try scope == .everyCopy || KeyDestruction.isKeybagDestroyed(in: folder)
+        try KeyDestruction.isKeybagDestroyed(in: folder) || (scope == .everyCopy && !keyStore.keeps(.anchor, of: id))
       {
         return .destroyedBefore
       }

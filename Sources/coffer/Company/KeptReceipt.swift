@@ -87,7 +87,8 @@ struct KeptReceipt: Codable {
   }
 
   /// Destroys what a wipe that was cut has left; `false` where there still are keys, or where nobody can say. That a key
-  /// store has none is a sign only where it is there itself, and the vault is gone: a folder can be taken away.
+  /// store has none is a sign only where it is there itself, and the vault is gone: a folder can be taken away. Nor is it one where
+  /// there is an anchor and no mark of a wipe: whoever has the vault open writes that anew.
   private func finishWiping() throws -> Bool {
     guard let bytes = [UInt8](hexadecimal: vault), let id = VaultID(bytes: bytes) else { return false }
     let keys = FileKeyStore(path: keyStore)
@@ -98,6 +99,7 @@ struct KeptReceipt: Codable {
     } else {
       if isWiped != true, try FileSystem().status(of: keyStore) == nil { return false }
       if (try? Container.hasKeys(of: id, in: keys)) != false { try Container.destroyKeysLeft(of: id, in: keys) }
+      if isWiped != true, try keys.keeps(.anchor, of: id), try !keys.keeps(.wiped, of: id) { return false }
     }
     return try !Container.hasKeys(of: id, in: keys)
   }

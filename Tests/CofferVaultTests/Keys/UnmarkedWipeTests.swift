@@ -104,6 +104,22 @@ import Testing
     try expectNothingLeft()
   }
 
+  /// Whoever has the vault open writes both where somebody has taken the key store away.
+  @Test func `a place beside an anchor is no sign of a wipe`() throws {
+    let holder = try fixture.open(PasscodeFixture.old, on: fixture.disk)
+    let (id, store) = (holder.id, fixture.keyStore(fixture.disk))
+    try holder.close()
+    try store.removeAll(of: id, keeping: [.place, .anchor])
+    for scope in [WipeScope.vault, .everyCopy] {
+      #expect(throws: VaultError.nothingToWipe) { try Vault.wipe(at: vault, keyStore: store, scope: scope) }
+    }
+    #expect(manager.fileExists(atPath: vault + "/keybag.json"))
+    // Nothing opens the folder any more.
+    try manager.removeItem(atPath: vault + "/keybag.json")
+    #expect(try Vault.wipe(at: vault, keyStore: store, scope: .everyCopy).keys == .destroyedBefore)
+    try expectNothingLeft()
+  }
+
   @Test func `a disk that has no room for zeros keeps no key`() throws {
     let files = FileSystem(faults: WritesFail(code: ENOSPC))
     let store = fixture.keyStore(fixture.disk, files)

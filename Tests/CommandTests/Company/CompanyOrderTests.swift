@@ -64,14 +64,25 @@ import Testing
     #expect(company.server.stop().code == 0)
   }
 
-  @Test func `a wipe that fails leaves nothing to read`() async throws {
+  @Test(arguments: [false, true]) func `a wipe that fails leaves nothing to read`(isWrittenAnew: Bool) async throws {
     let company = try await CompanyDesk()
     let desk = company.desk
     try desk.done("put", "passcode", "/file")
     let watch = try company.linkedAgent()
     try FileManager.default.moveItem(atPath: desk.path("keys"), toPath: desk.path("moved"))
+    // What a commit of the agent's writes where it finds no key store: what it remembers of the vault, and where that is.
+    if isWrittenAnew {
+      let (from, to) = (desk.path("moved/\(company.vaultID)"), desk.path("keys/\(company.vaultID)"))
+      let copied = try desk.shell("umask 77; mkdir -p '\(to)' && cp -p '\(from)/place' '\(from)/anchor' '\(to)'")
+      #expect(copied.code == 0, "\(copied)")
+    }
     let order = try await company.order("wipe")
-    while try desk.agentState != "locked" { sched_yield() }
+    var state = ""
+    while state != "locked" {
+      state = try #require(try desk.agentState, "the agent has ended")
+      sched_yield()
+    }
+    #expect(desk.exists("vault/keybag.json"))
     // The agent may have written what it remembers where the keys were: that is no sign that they are gone.
     #expect(try await company.shown(order)["state"] as? String == "pending")
     if desk.exists("keys") { try desk.remove("keys") }
