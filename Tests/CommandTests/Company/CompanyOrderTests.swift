@@ -164,6 +164,29 @@ import Testing
     try desk.done("ls")
   }
 
+  /// An agent that has the vault open, and from which the key store was taken away.
+  @Test func `no receipt is sent where whoever had the vault open wrote anew what it knew`() async throws {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    let order = try await company.order("wipe")
+    try company.keepReceipt(of: order, kind: "wipe")
+    let kept = "keys/\(company.vaultID)"
+    let taken = try desk.shell(
+      "umask 77; mv \(kept) taken; mkdir \(kept); cp taken/place taken/anchor \(kept); mv vault moved")
+    try #require(taken.code == 0, "\(taken)")
+    try desk.makeVault(withRecoveryKey: false)
+    try desk.refused(66, "coffer enroll", running: ["policy", "refresh"])
+    #expect(try await company.shown(order)["state"] as? String == "pending")
+    let returned = try desk.shell("rm -r \(kept); mv taken \(kept)")
+    try #require(returned.code == 0, "\(returned)")
+    desk.environment["COFFER_VAULT"] = desk.path("moved")
+    try desk.refused(66, "no vault", running: ["ls"])
+    try desk.refused(66, "no vault", running: ["policy", "refresh"])
+    #expect(try await company.shown(order)["state"] as? String == "done")
+    #expect(!desk.exists(kept))
+    #expect(company.server.stop().code == 0)
+  }
+
   @Test func `refresh and the log are done`() async throws {
     let company = try await CompanyDesk()
     let desk = company.desk
