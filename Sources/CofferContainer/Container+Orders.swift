@@ -37,15 +37,27 @@ extension Container {
     }
   }
 
-  /// Destroys what a key store has left of a vault whose wipe was begun and cut, wherever its folder is. Nothing where none was begun.
-  public static func destroyKeysLeft(of vault: VaultID, in keyStore: any KeyStore) throws {
+  /// Whether a wipe of the vault has begun that the key store still knows of.
+  public static func isWiped(_ vault: VaultID, in keyStore: any KeyStore) throws -> Bool {
+    do throws(KeyStoreError) {
+      return try keyStore.keeps(.wiped, of: vault)
+    } catch {
+      throw ContainerError(VaultError.keyStore(error))
+    }
+  }
+
+  /// Destroys what a key store has left of a vault whose wipe was begun and cut, wherever its folder is.
+  ///
+  /// - Returns: whether one was begun; `false` has destroyed nothing.
+  public static func destroyKeysLeft(of vault: VaultID, in keyStore: any KeyStore) throws -> Bool {
     do {
-      try keyStore.withLock(of: vault) {
-        guard try keyStore.read(.wiped, of: vault) != nil else { return }
+      return try keyStore.withLock(of: vault) {
+        guard try keyStore.keeps(.wiped, of: vault) else { return false }
         try keyStore.removeAll(of: vault, keeping: [.wiped])
+        return true
       }
     } catch let error as KeyStoreError {
-      if error == .nothingKept { return }
+      if error == .nothingKept { return false }
       throw ContainerError(VaultError.keyStore(error))
     }
   }

@@ -74,7 +74,8 @@ public struct FileKeyStore: KeyStore {
       try folder.sync()
       guard kept.isEmpty else { return }
       let root = try files.open(path, .directory)
-      try files.removeDirectory(vault.description, in: root)
+      // What somebody else put there stays, and the folder with it.
+      _ = try? files.removeDirectory(vault.description, in: root)
       try root.sync()
     } catch {
       throw Self.wrap(error)
@@ -157,7 +158,25 @@ public struct FileKeyStore: KeyStore {
     {
       return
     }
+    // Nor must one keep anybody from knowing of a wipe that it has begun.
+    if case .failure = replaced, item == .wiped, (try? turnAttempts(into: item, value, in: folder)) == true { return }
     try replaced.get()
+  }
+
+  /// Makes an item of the record of attempts, which takes no room: for a wipe, with which that goes anyway. `false` where there is
+  /// none. Where this is cut the item makes no sense, and is there.
+  private func turnAttempts(
+    into item: KeyStoreItem, _ value: SecretBytes, in folder: OwnedDescriptor
+  ) throws -> Bool {
+    let attempts = KeyStoreItem.attempts.rawValue
+    guard try files.status(of: attempts, in: folder)?.kind == .file else { return false }
+    let file = try files.open(attempts, [.writeOnly, .noFollow, .nonBlocking], in: folder)
+    try files.rename(attempts, to: item.rawValue, in: folder)
+    try folder.sync()
+    try file.writeAll(value)
+    try file.truncate(to: UInt64(value.count))
+    try file.sync()
+    return true
   }
 
   /// Writes over an item of the same length; `false` where it has another.

@@ -78,7 +78,9 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .foreign: "what is mounted there is no vault"
     case .pagesLost: "unmounted, but \(Self.loss)"
     case .notStored(let isFull, let arePagesLost):
-      (isFull ? "unmounted, but the vault's disk is full: make room there" : "unmounted, but the vault's disk fails")
+      (isFull
+        ? "unmounted, but the vault's disk is full: make room there"
+        : "unmounted, but the vault's disk fails, or its folder was removed")
         + ". What programs wrote last is not stored yet; the agent has it and goes on trying, and what it has is lost if it ends before"
         + (arePagesLost ? ". And \(Self.loss)" : "")
     }

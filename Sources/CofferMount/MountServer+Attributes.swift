@@ -23,9 +23,7 @@ extension MountServer {
             if let file = OpenFiles.file(info) {
               try server.withRoom { try file.truncate(to: size) }
             } else {
-              let file = try existing { try server.view.open(number, .writing) }
-              try server.withRoom { try file.truncate(to: size) }
-              try file.close()
+              try server.cut(number, to: size)
             }
           }
         }
@@ -55,6 +53,18 @@ extension MountServer {
       }
     }
     setExtendedAttributeOperations(&operations)
+  }
+
+  /// Cuts a file that the caller has not opened. Of one whose last name has gone since it was looked up nobody will ever see how long
+  /// it is.
+  private func cut(_ number: InodeNumber, to size: UInt64) throws {
+    do {
+      let file = try view.open(number, .writing)
+      try withRoom { try file.truncate(to: size) }
+      try file.close()
+    } catch ViewError.notFound {
+      guard removed.change(number, AttributeChanges()) != nil else { throw StaleNode() }
+    }
   }
 
   /// - Parameter isEmpty: the request is to set nothing at all, the size neither.

@@ -50,7 +50,14 @@ extension MountServer {
     }
     operations.readlink = { request, number in
       Request.answer(request) { request, server in
-        let target = try existing { try server.view.readLink(server.number(number)) }
+        let number = server.number(number)
+        let target: [UInt8]
+        do {
+          target = try server.view.readLink(number)
+        } catch ViewError.notFound {
+          guard let former = server.removed.target(of: number) else { throw StaleNode() }
+          target = former
+        }
         (target + [0]).withUnsafeBytes { bytes in
           _ = fuse_reply_readlink(request.handle, bytes.bindMemory(to: CChar.self).baseAddress)
         }
@@ -99,11 +106,15 @@ extension MountServer {
   }
 
   /// What has the name may be about to lose its last one. A program that has just found a file which is replaced shall find
-  /// it, and not that it was there once.
+  /// it, or where it leads, and not that it was there once.
   private func willReplace(_ name: [UInt8], in folder: fuse_ino_t) {
     guard let found = try? view.lookup(name, in: number(folder)), found.kind == .directory || found.linkCount <= 1
     else { return }
-    removed.keep(found, found.kind == .file ? try? view.open(found.number, .reading) : nil)
+    switch found.kind {
+    case .file: removed.keep(found, try? view.open(found.number, .reading))
+    case .symbolicLink: removed.keep(found, target: try? view.readLink(found.number))
+    default: removed.keep(found)
+    }
   }
 }
 

@@ -10,27 +10,38 @@ final class RemovedNodes: Sendable {
     let attributes: FileAttributes
     /// Held open, so that whoever is about to open it by the name that it had finds it.
     let file: ViewFile?
+    /// A symbolic link's, for whoever is about to follow it.
+    let target: [UInt8]?
+
+    func with(_ attributes: FileAttributes) -> Node { Node(attributes: attributes, file: file, target: target) }
   }
 
   private let known = Mutex<[InodeNumber: Node]>([:])
 
   /// As `keep`, for what nobody is about to open. Uses nothing but memory.
   func note(_ attributes: FileAttributes) {
-    known.withLock { $0[attributes.number] = Node(attributes: attributes, file: $0[attributes.number]?.file) }
+    known.withLock { known in
+      known[attributes.number] =
+        known[attributes.number]?.with(attributes) ?? Node(attributes: attributes, file: nil, target: nil)
+    }
   }
 
   /// Called before the name goes, so that nobody asks between; it means nothing where it stays.
-  func keep(_ attributes: FileAttributes, _ file: ViewFile?) {
-    let former = known.withLock { $0.updateValue(Node(attributes: attributes, file: file), forKey: attributes.number) }
+  func keep(_ attributes: FileAttributes, _ file: ViewFile? = nil, target: [UInt8]? = nil) {
+    let node = Node(attributes: attributes, file: file, target: target)
+    let former = known.withLock { $0.updateValue(node, forKey: attributes.number) }
     try? former?.file?.close()
   }
+
+  /// Where a symbolic link led; nil where that is not known.
+  func target(of number: InodeNumber) -> [UInt8]? { known.withLock { $0[number]?.target } }
 
   /// Changes what is known of a file, and gives what that is then; nil where nothing is.
   func change(_ number: InodeNumber, _ changes: AttributeChanges) -> FileAttributes? {
     known.withLock { known in
       guard let node = known[number] else { return nil }
       let attributes = changes.isEmpty ? node.attributes : node.attributes.applying(changes, at: SystemTime().now())
-      known[number] = Node(attributes: attributes, file: node.file)
+      known[number] = node.with(attributes)
       return attributes
     }
   }

@@ -11,12 +11,23 @@ extension FileSystem {
     // What is no file holds nothing of ours, and a link's target is not ours to write to.
     if try status(of: name, in: directory)?.kind == .file {
       let overwritten = Result { () throws(SystemError) in
-        try overwriteContents(of: open(name, [.writeOnly, .noFollow, .nonBlocking], in: directory), limit: limit)
+        try overwriteContents(of: openToOverwrite(name, in: directory), limit: limit)
       }
       // A disk that writes elsewhere, or has holes to fill, may have no room for zeros. The name goes all the same.
       if case .failure(let error) = overwritten, !error.isFull { throw error }
     }
     return try removeAny(name, in: directory)
+  }
+
+  /// Its owner may have had nobody write to it, not even themselves.
+  private func openToOverwrite(_ name: String, in directory: OwnedDescriptor) throws(SystemError) -> OwnedDescriptor {
+    do {
+      return try open(name, [.writeOnly, .noFollow, .nonBlocking], in: directory)
+    } catch {
+      guard error.isDenied else { throw error }
+      try open(name, [.readOnly, .noFollow, .nonBlocking], in: directory).setPermissions(0o600)
+      return try open(name, [.writeOnly, .noFollow, .nonBlocking], in: directory)
+    }
   }
 
   /// Writes zeros over an open file, up to `limit` bytes of it, and makes them durable.

@@ -79,7 +79,12 @@ struct CofferCommand: AsyncParsableCommand {
       SignalRelay.endProcess(by: number)
     }
     let text = fullMessage(for: error, columns: .max)
-    guard HelpText.isHelp(text) else { exit(withError: error) }
+    guard HelpText.isHelp(text) else {
+      let masked = Arguments.masked(text)
+      if Session.present.errors.isTerminal || masked == text { exit(withError: error) }
+      Output.error(masked + "\n")
+      exit(withError: exitCode(for: error))
+    }
     Output.text(HelpText.wrapped(text, columns: Terminal.columns) + "\n")
     do { try Output.finish() } catch { exit(withError: Failure.reported(error)) }
     exit(withError: ExitCode.success)
@@ -96,6 +101,13 @@ enum Arguments {
         code: 75,
         text: "what this command was asked for cannot be read: /proc is not mounted here; mount it, and try again")
     }
+  }
+
+  /// A refusal of the parser's for a log, without what it quotes of what was typed: it may be a name, or a passcode in a wrong place.
+  static func masked(_ text: String) -> String {
+    CommandLine.arguments.dropFirst().flatMap { [$0[...]] + $0.split(separator: "=", maxSplits: 1).dropFirst() }
+      .filter { !$0.isEmpty && !$0.hasPrefix("-") }
+      .reduce(text) { $0.replacing("'\($1)'", with: "<private>") }
   }
 
   /// Swift repairs bytes that are not UTF-8, and the repaired name would be another file's: refuse.

@@ -45,6 +45,39 @@ struct SurroundingsTests {
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root may be another user"))
+  func `what its owner may not write to is wiped all the same`() throws {
+    let wiped = try strangerShell(
+      """
+      export COFFER_KEY_STORE=$PWD/keys COFFER_VAULT=$PWD/new
+      coffer init --no-recovery-key --passcode-file passcode || exit
+      chmod 400 keys/*/* new/keybag.json; coffer wipe --yes && ls -d keys/* new
+      """)
+    #expect(wiped.output.contains("wiped") && wiped.code == 2 && !desk.exists("theirs/new"), "\(wiped)")
+    #expect(desk.listing("theirs/keys") == [])
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root may be another user"))
+  func `whose vault it is not is told so`() throws {
+    try desk.write("theirs.key", "")
+    for command in ["wipe --yes", "wipe --yes --all-copies", "accept-restored --yes", "recover --recovery-key-file no"]
+    {
+      let told = try strangerShell("export HOME=$PWD COFFER_VAULT=\(desk.path("vault")); coffer \(command)")
+      #expect(told.code == 77 && told.errors.contains("is not yours to read"), "\(command): \(told)")
+    }
+    #expect(desk.exists("vault/keybag.json"))
+  }
+
+  @Test func `what was typed in a wrong place gets into no log`() throws {
+    for command in [
+      "unlock Secret7", "stat /my Secret7", "mkdir my Secret7", "mv /a /b Secret7", "ls --depth=Secret7", "Secret7",
+      "unlock --idle-lock Secret7",
+    ] {
+      let told = try desk.shell("coffer \(command)")
+      #expect(told.code == 64 && !told.errors.isEmpty && !told.errors.contains("Secret7"), "\(command): \(told)")
+    }
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root may be another user"))
   func `who has no home needs none where the key store and the agent's folder are named`() throws {
     let made = try strangerShell(
       """

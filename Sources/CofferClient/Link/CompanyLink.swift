@@ -46,8 +46,9 @@ public struct CompanyLink: Sendable {
       } catch {
         failure = error
       }
-      if Task.isCancelled { return }
+      // Also where it is to end: nobody else knows of it.
       if memory.isWiped { return tell(.wiped) }
+      if Task.isCancelled { return }
       // A stream that was open has shown that the server is there: it ends by itself when its token does.
       if memory.takeAnswered() { backOff.reset() }
       let wait = backOff.next(asked: memory.retry, chance: pace.chance())

@@ -101,11 +101,18 @@ extension Container {
   ///
   /// A copy of a vault has its keys: where the folder is not known to be the vault of this key store, nothing is destroyed,
   /// unless those of every copy are to be.
+  ///
+  /// - Parameters:
+  ///   - expected: the vault that is meant. Throws `notFound` where the folder is another one's.
+  ///   - keysDestroyed: called when nothing that is stored opens it any more, before the rest goes.
   public static func wipe(
-    at path: String, keyStore: any KeyStore, everyCopy: Bool = false
+    at path: String, keyStore: any KeyStore, everyCopy: Bool = false, expecting expected: VaultID? = nil,
+    keysDestroyed: () -> Void = {}
   ) throws -> WipeOutcome {
     try ContainerError.catching {
-      let report = try Vault.wipe(at: path, keyStore: keyStore, scope: everyCopy ? .everyCopy : .vault)
+      let report = try Vault.wipe(
+        at: path, keyStore: keyStore, scope: everyCopy ? .everyCopy : .vault, expecting: expected,
+        keysDestroyed: keysDestroyed)
       let keys: WipeOutcome.Keys =
         switch report.keys {
         case .destroyed: .destroyed
@@ -116,6 +123,10 @@ extension Container {
         keys: keys, hadRecoveryKey: report.hadRecoveryKey, hadEscrowKey: report.hadEscrowKey, holder: report.holder)
     }
   }
+
+  /// Destroys the keys of this vault and of every copy of it, wherever its folder is by now. What is left goes when it is closed and
+  /// wiped.
+  public func destroyKeys() throws { try ContainerError.catching { try vault.destroyKeys() } }
 }
 
 extension ContainerError {

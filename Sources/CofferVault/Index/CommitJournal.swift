@@ -49,6 +49,14 @@ final class CommitJournal {
     return Self.byteCount - (pass?.end ?? Self.headByteCount) - Self.entryOverhead
   }
 
+  /// Throws `damaged` where the index has no name any more: a folder that was removed takes what is written to its files, and keeps
+  /// nothing of it.
+  func requireIndex() throws {
+    guard try folder.files.status(of: VaultFormat.index, in: folder.descriptor) != nil else {
+      throw VaultError.damaged(what: "its index was removed while it was open")
+    }
+  }
+
   // MARK: Reading
 
   /// The commits that follow `commit`, which SQLite has. Those that come next are added behind them.

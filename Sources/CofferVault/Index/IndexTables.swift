@@ -288,6 +288,7 @@ final class IndexTables {
   /// the last one is stored.
   func write(_ commit: SealedCommit) throws {
     try noting {
+      try journal?.requireIndex()
       try adjustLog()
       if try !addToJournal(commit) { try store(commit) }
       lastCommit = commit.root.commit

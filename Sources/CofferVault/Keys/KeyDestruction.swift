@@ -17,9 +17,10 @@ struct KeyDestruction {
     // Whatever keeps one half must not keep the other: each alone opens nothing.
     let inKeyStore = Result {
       let isMarked = leaveMark()
-      try keyStore.removeAll(of: vault, keeping: isMarked ? [.wiped] : [.wiped, .place])
-      // On a full disk there is room for it now.
+      let removed = Result { try keyStore.removeAll(of: vault, keeping: isMarked ? [.wiped] : [.wiped, .place]) }
+      // On a full disk there is room for it now, also where something has stayed.
       if !isMarked, leaveMark() { try keyStore.removeAll(of: vault, keeping: [.wiped]) }
+      try removed.get()
     }
     let inFolder = Result { try destroyKeybag() }
     try inKeyStore.get()

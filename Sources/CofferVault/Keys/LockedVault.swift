@@ -54,6 +54,7 @@ struct LockedVault {
   func unlock(passcode: () throws -> SecretBytes, deriving derive: Derive = { try $0.key(for: $1) }) throws -> Opened {
     // What refuses any passcode is said before somebody is asked for one.
     try withLock {
+      try endWipe()
       let wrapped = try self.wrapped()
       try requireOpen(gate(for: wrapped))
       // Before somebody types one for nothing. There may be less by then.
@@ -124,6 +125,12 @@ struct LockedVault {
   /// A wipe that has begun is final, whatever it has left: what was read before it opens nothing, and is not written back.
   private func requireUnwiped() throws {
     guard try keyStore.read(.wiped, of: id) == nil else { throw VaultError.wiped }
+  }
+
+  /// Destroys what a wipe that was cut has left in the key store: whoever hears of it is told that the keys are destroyed. Under the
+  /// key store's lock.
+  private func endWipe() throws {
+    if try keyStore.read(.wiped, of: id) != nil { try keyStore.removeAll(of: id, keeping: [.wiped]) }
   }
 
   func rotation() throws -> RotationRecord {

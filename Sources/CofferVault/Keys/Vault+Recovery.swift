@@ -120,6 +120,8 @@ private struct VaultRecovery {
   private var root: CommittedRoot
   /// The key store keeps no secret for the vault, or a wipe has begun there.
   private let isNewDevice: Bool
+  /// One has begun there.
+  private let wasWiped: Bool
   private let secret: SecretBytes
   private let anchor: Anchor?
   /// Nothing says what state was the newest here.
@@ -130,7 +132,8 @@ private struct VaultRecovery {
   init(place: VaultPlace, found: LockedVault.Opened, acceptsOlderState: Bool) throws {
     root = try place.root(found.keys)
     let locked = place.locked
-    let secret = try locked.isWiped() ? nil : locked.keyStore.read(.deviceSecret, of: locked.id)
+    wasWiped = try locked.isWiped()
+    let secret = try wasWiped ? nil : locked.keyStore.read(.deviceSecret, of: locked.id)
     anchor = try locked.keyStore.read(.anchor, of: locked.id).flatMap { bytes in
       try? Anchor(decoding: bytes.withUnsafeBytes { Array($0) })
     }
@@ -164,13 +167,15 @@ private struct VaultRecovery {
     let bytes = try keybag.encoded()
     // Before the anchor, which is then the new branch's: a crash between leaves a device that still knows nothing.
     if isUnknown { root = try place.root(found.keys, onNewBranch: true) }
-    if isNewDevice {
-      if try locked.isWiped() { try locked.keyStore.removeAll(of: locked.id) }
-      // The first item, without which there is nothing to lock.
-      try writeAnchor(present: Digest.sha256(bytes), next: nil)
-    }
+    // The first item, without which there is nothing to lock.
+    if isNewDevice, !wasWiped { try writeAnchor(present: Digest.sha256(bytes), next: nil) }
     try locked.withLock {
       try requireUnchanged()
+      if wasWiped {
+        // The mark stays to the end: until then whatever is there is of a wiped vault.
+        try locked.keyStore.removeAll(of: locked.id, keeping: [.wiped])
+        try writeAnchor(present: Digest.sha256(bytes), next: nil)
+      }
       if isNewDevice { try prepareDevice(device, component) }
       // Before the new passcode opens anything: whatever a crash leaves, the next opening records it.
       if let use { try locked.note(EscrowUse(means: use, time: locked.time.now().seconds), on: device) }
@@ -182,6 +187,9 @@ private struct VaultRecovery {
       // The only keybag that the passcode opens.
       try FolderPlace(of: locked.folder).store(in: locked.keyStore, for: locked.id)
       try? locked.renewExchange(keybag, bytes, master: found.master, on: device)
+      if wasWiped {
+        try locked.keyStore.removeAll(of: locked.id, keeping: Set(KeyStoreItem.allCases).subtracting([.wiped]))
+      }
     }
     return LockedVault.Opened(keybag: keybag, bytes: bytes, master: found.master, keys: found.keys)
   }
@@ -189,8 +197,9 @@ private struct VaultRecovery {
   /// A wipe may have come since: what it has destroyed is not written back. Under the key store's lock.
   private func requireUnchanged() throws {
     let present = try locked.keyStore.read(.deviceSecret, of: locked.id)
-    let isSame = isNewDevice ? present == nil : present.map { secret.isEqual(to: $0) } ?? false
-    guard try isSame && !locked.isWiped(), try locked.folder.contents(of: VaultFormat.keybag) == found.bytes else {
+    let isSame = isNewDevice ? wasWiped || present == nil : present.map { secret.isEqual(to: $0) } ?? false
+    guard try isSame && locked.isWiped() == wasWiped, try locked.folder.contents(of: VaultFormat.keybag) == found.bytes
+    else {
       throw VaultError.wiped
     }
   }

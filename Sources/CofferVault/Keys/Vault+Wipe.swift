@@ -45,12 +45,15 @@ extension Vault {
   /// Where a crash cuts it, or another process has the vault open, it can be called again. It is final also for somebody
   /// who knows the passcode; what may open a copy that was made before is in the report.
   ///
-  /// - Parameter keysDestroyed: called when nothing that is stored opens the vault any more.
-  /// Throws `noVault`, `notAVault`, `maybeCopy`, `foreignKeybag` and `nothingToWipe` with everything as it was; and the
-  /// system's errors, where the keys may be destroyed.
+  /// - Parameters:
+  ///   - expected: the vault that is meant, whatever the folder says; nil takes its word.
+  ///   - keysDestroyed: called when nothing that is stored opens the vault any more, before the rest goes. Not where there was nothing
+  ///     that says so.
+  /// Throws `noVault`, also where the folder is another vault's than the expected, `notAVault`, `maybeCopy`, `foreignKeybag` and
+  /// `nothingToWipe` with everything as it was; and the system's errors, where the keys may be destroyed.
   public static func wipe(
-    at path: String, keyStore: any KeyStore, scope: WipeScope = .vault, files: FileSystem = FileSystem(),
-    keysDestroyed: () -> Void = {}
+    at path: String, keyStore: any KeyStore, scope: WipeScope = .vault, expecting expected: VaultID? = nil,
+    files: FileSystem = FileSystem(), keysDestroyed: () -> Void = {}
   ) throws(VaultError) -> WipeReport {
     try VaultError.catching {
       let folder = try VaultFolder(opening: path, files: files)
@@ -58,8 +61,9 @@ extension Vault {
         return try finishWiping(folder)
       }
       let wipe = Wipe(folder: folder, keyStore: keyStore, description: try VaultDescription(parsing: bytes))
+      if let expected, wipe.description.id != expected { throw VaultError.noVault }
       let (keys, mark) = try wipe.destroyKeys(scope)
-      keysDestroyed()
+      if keys != .absent { keysDestroyed() }
       func report(holder: Int32?) -> WipeReport {
         WipeReport(
           keys: keys, hadRecoveryKey: mark.hadRecoveryKey, hadEscrowKey: mark.hadEscrowKey, holder: holder)
@@ -74,6 +78,17 @@ extension Vault {
       try wipe.removeRest()
       try removeFolder(folder)
       return report(holder: nil)
+    }
+  }
+
+  /// Destroys the keys of this vault and of every copy by its id, wherever its folder is by now: another vault may lie at its place.
+  /// ``wipe(at:keyStore:scope:expecting:files:keysDestroyed:)`` removes the rest once nobody has it open.
+  ///
+  /// Throws `nothingToWipe` where the key store has none, and nothing says that they were destroyed.
+  public func destroyKeys() throws(VaultError) {
+    try VaultError.catching {
+      let wipe = Wipe(folder: folder, keyStore: keyStore, description: VaultDescription(id: id))
+      guard try wipe.destroyKeys(.everyCopy).0 != .absent else { throw VaultError.nothingToWipe }
     }
   }
 
@@ -146,7 +161,15 @@ private struct Wipe {
     guard let secret = try keyStore.read(.deviceSecret, of: id),
       let device = try? DeviceKeys(secret: secret, vault: id),
       let keybag = try KeyDestruction.keybag(in: folder), keybag.isAuthentic(description, on: device)
-    else { throw VaultError.foreignKeybag }
+    else {
+      // An earlier wipe may have destroyed it, and not the key store's half.
+      if try KeyDestruction.isKeybagDestroyed(in: folder),
+        try FolderPlace(in: keyStore, for: id)?.isThat(of: folder) == true
+      {
+        return .destroyed
+      }
+      throw VaultError.foreignKeybag
+    }
     guard let place = try FolderPlace(in: keyStore, for: id), try place.isOf(folder, id) else {
       throw VaultError.maybeCopy
     }

@@ -88,7 +88,7 @@ struct AgentClient {
   private static let briefTime: Int32 = 2000
 
   /// Throws where this user may not look whether there is a vault.
-  private static func requireReadable(_ path: String) throws {
+  static func requireReadable(_ path: String) throws {
     do { _ = try FileSystem().open(path, .directory) } catch {
       guard error.isDenied else { return }
       let name = PathText.shown(Array(path.utf8))

@@ -123,9 +123,10 @@ struct AgentRunCommand: ParsableCommand {
   }
 
   private func didStart() throws {
-    Output.line("ready")
-    guard background else { return }
-    // Whoever started it waits no longer, and goes.
+    guard background else { return Output.line("ready") }
+    // Whoever started it waits no longer, and goes. Where they have gone already, nobody wants this any more.
+    SignalRelay.ignoreBrokenPipes()
+    try OwnedDescriptor.standardOutput.writeAll(Array("ready\n".utf8))
     let nothing = try FileSystem().open("/dev/null", .readWrite)
     for standard in [OwnedDescriptor.standardInput, .standardOutput, .standardError] { try nothing.replace(standard) }
   }

@@ -63,7 +63,7 @@ struct AgentProcess {
     let answer = try withExtendedLifetime(name) { try server.run() }
     if wipe.isSet.load(ordering: .acquiring) {
       // Nothing that the company wiped can be stored any more, whatever closing it says.
-      return WipedVault(path: path, keyStore: keyStore).finishWaiting()
+      return WipedVault(vault: container.id, path: path, keyStore: keyStore).finishWaiting()
     }
     if case .outcome(let code, let text) = answer, code != 0 { throw Failure(code: code, text: text) }
   }
@@ -73,6 +73,7 @@ struct AgentProcess {
   ///
   /// The passcode goes through a pipe: what stands in arguments or the environment, others can read.
   func startInBackground(passcode: SecretBytes) throws {
+    Interrupts.catchFromHere()
     let program = try BackgroundProgram(
       Bundle.main.executableURL?.path ?? "/proc/self/exe", settings.arguments(for: options),
       environment: Environment.relevant.merging(ProcessHardening.leavingNoCopies) { $1 })
@@ -80,6 +81,14 @@ struct AgentProcess {
     SignalRelay.ignoreBrokenPipes()
     try? program.input.writeAll(passcode)
     try? program.input.writeAll([10])
+    func requireUninterrupted() throws {
+      guard Interrupts.present.isRaised else { return }
+      kill(program.processID, SIGTERM)
+      _ = program.waitForEnd()
+      throw Failure(code: 130, text: "interrupted; the vault was not unlocked")
+    }
+    while try !program.output.waitUntilReadable(milliseconds: 50) { try requireUninterrupted() }
+    try requireUninterrupted()
     var ready = [UInt8](repeating: 0, count: 1)
     if try ready.withUnsafeMutableBytes({ try program.output.read(into: $0) }) == 1 { return }
     let text = String(decoding: (try? program.errors.contents(limit: 64 << 10)) ?? [], as: UTF8.self)

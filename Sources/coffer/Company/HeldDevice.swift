@@ -142,8 +142,9 @@ final class HeldDevice: LinkedDevice {
       pinnedCertificate: enrolment.pinnedCertificate, receipt: receipt)
     // Where it cannot be kept the company gets no answer. That is no reason to keep the keys.
     do { try kept.keep() } catch { log.warning("the receipt of a wipe could not be kept: \(error: error)") }
-    // The company's order is for the device, so that no copy of the vault is spared.
-    _ = try Container.wipe(at: path, keyStore: FileKeyStore(path: keyStorePath), everyCopy: true)
+    // The company's order is for the device, so that no copy of the vault is spared; and it is for this vault, whatever lies at its
+    // place by now.
+    try container.destroyKeys()
     kept.isWiped = true
     try? kept.keep()
   }

@@ -36,11 +36,21 @@ struct KeptReceipt: Codable {
   /// Finishes the wipe of the vault at `path` where one was begun by order: whoever was killed in it had the order
   /// verified. So nobody opens what the company had destroyed, with or without its server.
   static func finishWipe(at path: String) {
-    guard let id = Container.statedID(at: path), let kept = try? all().first(where: { $0.vault == id.description })
-    else {
+    guard let id = Container.statedID(at: path), let kept = of(id), (try? kept.wasRecovered(id)) == false else {
       return
     }
-    _ = try? Container.wipe(at: path, keyStore: FileKeyStore(path: kept.keyStore), everyCopy: true)
+    _ = try? kept.wipe(id, at: path)
+  }
+
+  /// The keys of a vault were destroyed: what its receipt says is true from here on, where there is one.
+  static func noteWiped(_ vault: VaultID) {
+    guard var kept = of(vault), kept.isWiped != true else { return }
+    kept.isWiped = true
+    try? kept.keep()
+  }
+
+  private static func of(_ vault: VaultID) -> KeptReceipt? {
+    try? all().first { $0.vault == vault.description }
   }
 
   /// Hands in what is kept, of every vault but one that an agent holds. What cannot be handed in now stays, and is nobody's
@@ -87,20 +97,35 @@ struct KeptReceipt: Codable {
   }
 
   /// Destroys what a wipe that was cut has left; `false` where there still are keys, or where nobody can say. That a key
-  /// store has none is a sign only where it is there itself, and the vault is gone: a folder can be taken away. Nor is it one where
-  /// there is an anchor and no mark of a wipe: whoever has the vault open writes that anew.
+  /// store has none is no sign: it can be taken away, as a folder can, and a disk be missing. A wipe that has come back is one, and
+  /// the mark of one that has begun.
   private func finishWiping() throws -> Bool {
     guard let bytes = [UInt8](hexadecimal: vault), let id = VaultID(bytes: bytes) else { return false }
-    let keys = FileKeyStore(path: keyStore)
+    if try wasRecovered(id) { return true }
+    var isWiped = isWiped == true
     // Another vault may be at that place by now.
     if Container.statedID(at: path) == id {
-      let wiped = try? Container.wipe(at: path, keyStore: keys, everyCopy: true)
-      if wiped == nil, isWiped != true { return false }
-    } else {
-      if isWiped != true, try FileSystem().status(of: keyStore) == nil { return false }
-      if (try? Container.hasKeys(of: id, in: keys)) != false { try Container.destroyKeysLeft(of: id, in: keys) }
-      if isWiped != true, try keys.keeps(.anchor, of: id), try !keys.keeps(.wiped, of: id) { return false }
+      let outcome = try? wipe(id, at: path)
+      // Whoever has it open has yet to end.
+      if outcome?.holder != nil { return false }
+      if let outcome, outcome.keys != .absent { isWiped = true }
+    } else if try Container.destroyKeysLeft(of: id, in: keys) {
+      Self.noteWiped(id)
+      isWiped = true
     }
-    return try !Container.hasKeys(of: id, in: keys)
+    return try isWiped && !Container.hasKeys(of: id, in: keys)
+  }
+
+  private var keys: FileKeyStore { FileKeyStore(path: keyStore) }
+
+  private func wipe(_ id: VaultID, at path: String) throws -> WipeOutcome {
+    try Container.wipe(at: path, keyStore: keys, everyCopy: true, expecting: id) { Self.noteWiped(id) }
+  }
+
+  /// The vault was wiped, and keys were made for it since that no wipe has begun to destroy: somebody has recovered a backup. The order
+  /// was carried out, and is none for that.
+  private func wasRecovered(_ id: VaultID) throws -> Bool {
+    guard isWiped == true else { return false }
+    return try Container.hasKeys(of: id, in: keys) && !Container.isWiped(id, in: keys)
   }
 }

@@ -49,7 +49,7 @@ struct PolicyWatchCommand: AsyncParsableCommand {
       let wasWiped = try show(link, starting: true)
       link.stop()
       try? container.close()
-      if wasWiped { await WipedVault(path: path, keyStore: keyStore).finish() }
+      if wasWiped { await WipedVault(vault: container.id, path: path, keyStore: keyStore).finish() }
     } catch {
       link.stop()
       try? container.close()

@@ -4,6 +4,7 @@ internal import Foundation
 
 /// A vault whose keys were destroyed by order, once nobody has it open any more.
 struct WipedVault {
+  let vault: VaultID
   let path: String
   let keyStore: String
 
@@ -22,7 +23,7 @@ struct WipedVault {
 
   /// Removes what is left, and tells the company.
   func finish() async {
-    _ = try? Container.wipe(at: path, keyStore: FileKeyStore(path: keyStore), everyCopy: true)
+    _ = try? Container.wipe(at: path, keyStore: FileKeyStore(path: keyStore), everyCopy: true, expecting: vault)
     for number in 1...Self.tries where await !KeptReceipt.deliverAll() && number < Self.tries {
       try? await Task.sleep(for: .seconds(5 * number))
     }

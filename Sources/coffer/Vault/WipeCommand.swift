@@ -42,6 +42,7 @@ struct WipeCommand: ParsableCommand {
 
   func run() throws {
     let path = try options.vaultPath
+    try AgentClient.requireReadable(path)
     if !yes {
       guard try FileSystem().status(of: path) != nil else { throw Failure.notFound("there is no vault at this place") }
       Output.note(
@@ -50,12 +51,13 @@ struct WipeCommand: ParsableCommand {
           : "everything in the vault will be lost for good, for those who know the passcode, too")
       try VaultName(path).require(to: "wipe it")
     }
+    let id = Container.statedID(at: path)
     let outcome = try wipe(path)
     let left = Self.copies(outcome)
     var holder = outcome.holder
     // The keys are gone from the disk. Where an agent has them in memory it ends; that it does not is said below.
     if holder != nil, (try? AgentClient.stopAgent(of: options, isForced: true)) == true {
-      holder = try finish(path)
+      holder = try finish(path, id)
     }
     if let holder {
       let name = holder > 0 ? "process \(holder)" : "another process"
@@ -79,10 +81,14 @@ struct WipeCommand: ParsableCommand {
     }
   }
 
-  private func wipe(_ path: String) throws -> WipeOutcome {
+  /// - Parameter vault: the one that is meant; nil for whichever is there.
+  private func wipe(_ path: String, expecting vault: VaultID? = nil) throws -> WipeOutcome {
     let keys = try options.keys
+    let found = Container.statedID(at: path)
     do {
-      return try Container.wipe(at: path, keyStore: keys, everyCopy: allCopies)
+      return try Container.wipe(at: path, keyStore: keys, everyCopy: allCopies, expecting: vault ?? found) {
+        if let found { KeptReceipt.noteWiped(found) }
+      }
     } catch let error as ContainerError
       where [.inputOutput, .tryAgain, .cannotCreate, .damaged].contains(error.category)
     {
@@ -111,9 +117,9 @@ struct WipeCommand: ParsableCommand {
   /// Removes what the agent has kept. Whatever becomes of that, the keys are destroyed.
   ///
   /// - Returns: who has the vault open yet.
-  private func finish(_ path: String) throws -> Int32? {
+  private func finish(_ path: String, _ vault: VaultID?) throws -> Int32? {
     do {
-      return try wipe(path).holder
+      return try wipe(path, expecting: vault).holder
     } catch let error as ContainerError {
       // Somebody else has done so.
       if error.category == .notFound { return nil }

@@ -120,6 +120,55 @@ import Testing
     try expectNothingLeft()
   }
 
+  @Test func `a wipe that could not touch the key store is finished by the next`() throws {
+    let id = try #require(Vault.statedID(at: vault))
+    let holder = try fixture.open(PasscodeFixture.old, on: fixture.disk)
+    try holder.close()
+    let failing = fixture.keyStore(fixture.disk, FileSystem(faults: WritesFail()))
+    #expect(throws: VaultError.self) { try Vault.wipe(at: vault, keyStore: failing) }
+    let store = fixture.keyStore(fixture.disk)
+    #expect(try store.holdsSecrets(of: id) && !manager.fileExists(atPath: vault + "/keybag.json"))
+    // A copy says nothing of the vault.
+    let copy = fixture.folder("copy")
+    try manager.copyItem(atPath: vault, toPath: copy)
+    try store.removeAll(of: id, keeping: [.deviceSecret, .rotation, .place])
+    #expect(throws: VaultError.foreignKeybag) { try Vault.wipe(at: copy, keyStore: store) }
+    #expect(try Vault.wipe(at: vault, keyStore: store).keys == .destroyed)
+    try expectNothingLeft()
+  }
+
+  /// The first write alone fails: the one of the mark.
+  private final class FirstWriteFails: FaultPlan {
+    private let count = Mutex(0)
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      let isFirst = count.withLock { count in
+        if call == .write { count += 1 }
+        return call == .write && count == 1
+      }
+      if isFirst { throw SystemError(code: ENOSPC, call: "write") }
+    }
+  }
+
+  @Test func `the mark finds its room in what goes with the vault`() throws {
+    let holder = try fixture.open(PasscodeFixture.old, on: fixture.disk)
+    let store = fixture.keyStore(fixture.disk, FileSystem(faults: FirstWriteFails()))
+    #expect(try Vault.wipe(at: vault, keyStore: store).holder != nil)
+    let plain = fixture.keyStore(fixture.disk)
+    #expect(try WipeMark(in: plain, for: holder.id)?.hadRecoveryKey == true)
+    #expect(try plain.read(.attempts, of: holder.id) == nil && plain.read(.place, of: holder.id) == nil)
+    try holder.close()
+    #expect(try Vault.wipe(at: vault, keyStore: plain).keys == .destroyedBefore)
+    try expectNothingLeft()
+  }
+
+  @Test func `who hears of a wipe that was cut is told the truth`() throws {
+    let id = try #require(Vault.statedID(at: vault))
+    let store = fixture.keyStore(fixture.disk)
+    try store.write(SecretBytes(copying: [0, 0, 0]), as: .wiped, of: id)
+    #expect(try fixture.refusal(PasscodeFixture.old, on: fixture.disk) == .wiped)
+    #expect(try !store.holdsSecrets(of: id) && store.keeps(.wiped, of: id))
+  }
+
   @Test func `a disk that has no room for zeros keeps no key`() throws {
     let files = FileSystem(faults: WritesFail(code: ENOSPC))
     let store = fixture.keyStore(fixture.disk, files)

@@ -1,3 +1,5 @@
+import CofferContainer
+import CofferSystem
 import Foundation
 import Glibc
 import Testing
@@ -25,6 +27,38 @@ import Testing
     let outcome = put.wait(leavingInputOpen: true)
     #expect(outcome.code == 128 + signal, "\(outcome.errors)")
     try expectOnlyKept()
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGKILL])
+  func `an unlock that is cut short leaves no agent`(signal: Int32) throws {
+    try desk.done("agent", "stop")
+    // Whoever opens the vault waits here.
+    let lock = try Handle(desk.path("keys/\(try #require(Container.statedID(at: desk.path("vault"))))/lock"), O_RDWR)
+    try CallError.check(flock(lock.number, LOCK_EX))
+    let unlock = try desk.start("coffer", ["unlock", "--passcode-file", "passcode"])
+    let agent = try child(of: unlock.processID)
+    unlock.signal(signal)
+    // Nobody ends it then, and it has what the client had.
+    if signal == SIGKILL { try CallError.check(flock(lock.number, LOCK_UN)) }
+    let outcome = unlock.wait()
+    #expect(outcome.code == 128 + signal, "\(outcome)")
+    #expect(signal == SIGKILL || outcome.errors.contains("interrupted; the vault was not unlocked"), "\(outcome)")
+    try CallError.check(flock(lock.number, LOCK_UN))
+    // It ends by itself where nobody is left whom it could tell that it is there.
+    while kill(agent, 0) == 0 { sched_yield() }
+    #expect(try desk.agentState == nil)
+    try desk.unlock()
+  }
+
+  /// The first program that a process starts, once it has.
+  private func child(of process: Int32) throws -> Int32 {
+    while true {
+      for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task") {
+        let text = (try? KernelFile.text(of: "/proc/\(process)/task/\(thread)/children")) ?? ""
+        if let first = text.split(separator: " ").first.flatMap({ Int32($0) }) { return first }
+      }
+      sched_yield()
+    }
   }
 
   @Test func `what a Control-C cut short is not taken for the whole`() throws {

@@ -164,20 +164,62 @@ import Testing
     try desk.done("ls")
   }
 
-  /// An agent that has the vault open, and from which the key store was taken away.
-  @Test func `no receipt is sent where whoever had the vault open wrote anew what it knew`() async throws {
+  @Test func `an order to wipe is for the vault that is open, and not for what lies in its place by now`() async throws
+  {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    let watch = try company.linkedAgent()
+    try FileManager.default.moveItem(atPath: desk.path("vault"), toPath: desk.path("moved"))
+    try desk.makeVault(withRecoveryKey: false)
+    try desk.done("put", "passcode", "/file")
+    let order = try await company.order("wipe")
+    try watch.until("wiped")
+    _ = watch.program.wait()
+    _ = try await company.wait(for: order, toBe: "done")
+    #expect(!desk.exists("moved/keybag.json"))
+    let kept = "keys/\(company.vaultID)"
+    for item in ["device-secret", "rotation", "escrow"] { #expect(!desk.exists("\(kept)/\(item)")) }
+    try desk.done("cat", "/file")
+    #expect(company.server.stop().code == 0)
+  }
+
+  @Test func `a backup that is recovered after an order to wipe was carried out is not wiped by it`() async throws {
+    let company = try await CompanyDesk()
+    let desk = company.desk
+    let copied = try desk.shell(
+      """
+      coffer passcode --passcode-file passcode --new-passcode-file passcode --new-recovery-key-file key && cp -a vault backup
+      """)
+    try #require(copied.code == 0, "\(copied)")
+    let order = try await company.order("wipe")
+    try company.keepReceipt(of: order, kind: "wipe")
+    #expect(company.server.stop().code == 0)
+    // It is told as soon as the company can be reached, which it cannot.
+    try desk.done("wipe", "--yes")
+    try FileManager.default.moveItem(atPath: desk.path("backup"), toPath: desk.path("vault"))
+    let recovered = try desk.shell("coffer recover --recovery-key-file key --new-passcode-file passcode")
+    try #require(recovered.code == 0, "\(recovered)")
+    try desk.done("ls")
+    #expect(desk.exists("keys/\(company.vaultID)/device-secret"))
+    #expect(desk.listing("home/.local/state/coffer/receipts") != [])
+  }
+
+  /// The key store was taken away, or its disk is missing; or an agent that has the vault open has found it so.
+  @Test(arguments: [false, true])
+  func `that there are no keys is no sign that they were destroyed`(isWrittenAnew: Bool) async throws {
     let company = try await CompanyDesk()
     let desk = company.desk
     let order = try await company.order("wipe")
     try company.keepReceipt(of: order, kind: "wipe")
     let kept = "keys/\(company.vaultID)"
     let taken = try desk.shell(
-      "umask 77; mv \(kept) taken; mkdir \(kept); cp taken/place taken/anchor \(kept); mv vault moved")
+      "umask 77; mv \(kept) taken; mv vault moved"
+        + (isWrittenAnew ? "; mkdir \(kept); cp taken/place taken/anchor \(kept)" : ""))
     try #require(taken.code == 0, "\(taken)")
     try desk.makeVault(withRecoveryKey: false)
     try desk.refused(66, "coffer enroll", running: ["policy", "refresh"])
     #expect(try await company.shown(order)["state"] as? String == "pending")
-    let returned = try desk.shell("rm -r \(kept); mv taken \(kept)")
+    let returned = try desk.shell("rm -rf \(kept); mv taken \(kept)")
     try #require(returned.code == 0, "\(returned)")
     desk.environment["COFFER_VAULT"] = desk.path("moved")
     try desk.refused(66, "no vault", running: ["ls"])

@@ -45,6 +45,26 @@ final class MountEndTests: MountDesk {
     #expect(user.wait().code == 0)
   }
 
+  /// What is written to the files of a folder that is gone goes with them.
+  @Test(arguments: [100, 100_000]) func `of a vault that was removed nothing is said to be stored`(size: Int) throws {
+    let mount = try MountDesk()
+    let desk = mount.desk
+    try desk.unlock()
+    try desk.served("mount", "mnt")
+    defer { _ = try? desk.shell("mv removed vault; coffer agent stop --force") }
+    try Kernel.makeFile(desk.path("mnt/before"), noise(100))
+    try Handle(desk.path("mnt/before"), O_RDWR).sync()
+    // Its description stays to be found, and nothing else.
+    let removed = try desk.shell("mkdir removed; cp vault/coffer.json removed; rm -r vault")
+    try #require(removed.code == 0, "\(removed)")
+    #expect(throws: CallError.self) {
+      try Kernel.makeFile(desk.path("mnt/behind"), noise(size))
+      try Handle(desk.path("mnt/behind"), O_RDWR).sync()
+    }
+    let unmounted = try desk.run("coffer", ["unmount", "mnt"])
+    #expect(unmounted.code == 75 && unmounted.errors.contains("is not stored"), "\(unmounted)")
+  }
+
   @Test func `an agent that is killed leaves a mount that is said to be dead, and that can be cleared away`() throws {
     try desk.done("mount", "mnt")
     try shell("echo synced > mnt/file && sync mnt/file && echo renamed > mnt/t && sync mnt/t && mv mnt/t mnt/u")

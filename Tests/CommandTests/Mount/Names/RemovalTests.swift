@@ -32,6 +32,21 @@ import Testing
     try Refused.all(on: kind, rows)
   }
 
+  /// truncate(2) looks a name up and waits its turn: the file may lose it meanwhile.
+  @Test(arguments: Ground.Kind.here) func `a file that lost its name since it was found can be cut`(kind: Ground.Kind)
+    throws
+  {
+    let plot = try Plot.on(kind)
+    for isSynced in [false, true] {
+      try Kernel.makeFile(plot("file"), noise(100))
+      let found = try Handle(plot("file"), GNU.pathOnly)
+      try Kernel.unlink(plot("file"))
+      if isSynced { try Handle(plot.path, O_RDONLY).sync() }
+      try Kernel.truncate("/proc/self/fd/\(found.number)", to: 5)
+      #expect(try found.stat().links == 0)
+    }
+  }
+
   @Test(arguments: Ground.Kind.here) func `an unlinked file lives on in every way while it is open`(
     kind: Ground.Kind
   ) throws {

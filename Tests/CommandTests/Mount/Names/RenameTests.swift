@@ -3,6 +3,27 @@ import Testing
 
 /// rename(2) and renameat2(2).
 @Suite struct RenameTests {
+  /// As releases are switched: who has just found the link shall get somewhere.
+  @Test(arguments: Ground.Kind.here) func `a link that was just replaced can still be followed`(kind: Ground.Kind)
+    throws
+  {
+    let plot = try Plot.on(kind)
+    for isSynced in [false, true] {
+      try Kernel.symlink("first", at: plot("live"))
+      let found = try Handle(plot("live"), GNU.pathOnly | O_NOFOLLOW)
+      try Kernel.symlink("second", at: plot("next"))
+      try Kernel.rename(plot("next"), plot("live"))
+      if isSynced { try Handle(plot.path, O_RDONLY).sync() }
+      var target = [UInt8](repeating: 0, count: 64)
+      let count = target.withUnsafeMutableBytes { bytes in
+        readlinkat(found.number, "", bytes.bindMemory(to: CChar.self).baseAddress!, bytes.count)
+      }
+      #expect(count >= 0 && String(decoding: target.prefix(max(0, count)), as: UTF8.self) == "first")
+      #expect(try Kernel.readLink(plot("live")) == "second")
+      try Kernel.unlink(plot("live"))
+    }
+  }
+
   @Test(arguments: Ground.Kind.here) func `it refuses what its manual page says`(kind: Ground.Kind) throws {
     let long = String(repeating: "n", count: 256)
     func row(_ what: String, _ error: CInt, _ old: String, _ new: String, flags: CUnsignedInt = 0) -> Refused {
