@@ -34,6 +34,9 @@ public enum SignalRelay {
     if coffer_ignores(number) == 0 { signal(number, handler) }
   }
 
+  /// Lets a signal do again what it does where nobody catches it, unless it is ignored.
+  public static func letGo(_ number: Int32) { if coffer_ignores(number) == 0 { signal(number, SIG_DFL) } }
+
   /// Writing to a pipe that nobody reads fails from here on, and does not end the process.
   public static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
 

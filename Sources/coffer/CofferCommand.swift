@@ -105,8 +105,13 @@ enum Arguments {
 
   /// A refusal of the parser's for a log, without what it quotes of what was typed: it may be a name, or a passcode in a wrong place.
   static func masked(_ text: String) -> String {
-    CommandLine.arguments.dropFirst().flatMap { [$0[...]] + $0.split(separator: "=", maxSplits: 1).dropFirst() }
-      .filter { !$0.isEmpty && !$0.hasPrefix("-") }
+    let arguments = CommandLine.arguments.dropFirst()
+    let isOption = arguments.prefix { $0 != "--" }.map { $0.hasPrefix("-") }
+    let typed = arguments.enumerated().flatMap { position, argument -> [Substring] in
+      let value = argument.split(separator: "=", maxSplits: 1).dropFirst()
+      return position < isOption.count && isOption[position] ? Array(value) : [argument[...]] + value
+    }
+    return typed.filter { !$0.isEmpty }.sorted { $0.count > $1.count }
       .reduce(text) { $0.replacing("'\($1)'", with: "<private>") }
   }
 

@@ -70,7 +70,7 @@ struct SurroundingsTests {
   @Test func `what was typed in a wrong place gets into no log`() throws {
     for command in [
       "unlock Secret7", "stat /my Secret7", "mkdir my Secret7", "mv /a /b Secret7", "ls --depth=Secret7", "Secret7",
-      "unlock --idle-lock Secret7",
+      "unlock --idle-lock Secret7", "stat -- /a -Secret7", "ls --depth=-Secret7",
     ] {
       let told = try desk.shell("coffer \(command)")
       #expect(told.code == 64 && !told.errors.isEmpty && !told.errors.contains("Secret7"), "\(command): \(told)")

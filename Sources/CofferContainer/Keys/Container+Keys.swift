@@ -109,10 +109,23 @@ extension Container {
     at path: String, keyStore: any KeyStore, everyCopy: Bool = false, expecting expected: VaultID? = nil,
     keysDestroyed: () -> Void = {}
   ) throws -> WipeOutcome {
+    try wipe(at: path, keyStore, everyCopy ? .everyCopy : .vault, expected, keysDestroyed)
+  }
+
+  /// Removes what a wipe has left of the vault `expected` whose keys are known to have gone. Throws where the folder has a keybag, or
+  /// keys were made for the vault since: it is a backup then, or was recovered.
+  public static func removeRemains(
+    at path: String, keyStore: any KeyStore, expecting expected: VaultID
+  ) throws -> WipeOutcome {
+    try wipe(at: path, keyStore, .remains, expected, {})
+  }
+
+  private static func wipe(
+    at path: String, _ keyStore: any KeyStore, _ scope: WipeScope, _ expected: VaultID?, _ keysDestroyed: () -> Void
+  ) throws -> WipeOutcome {
     try ContainerError.catching {
       let report = try Vault.wipe(
-        at: path, keyStore: keyStore, scope: everyCopy ? .everyCopy : .vault, expecting: expected,
-        keysDestroyed: keysDestroyed)
+        at: path, keyStore: keyStore, scope: scope, expecting: expected, keysDestroyed: keysDestroyed)
       let keys: WipeOutcome.Keys =
         switch report.keys {
         case .destroyed: .destroyed

@@ -40,17 +40,10 @@ struct FolderPlace: Equatable {
     try keyStore.write(writer.bytes.withUnsafeBytes { SecretBytes(copying: $0) }, as: .place, of: vault)
   }
 
-  /// Whether `folder` is that very folder, wherever it lies now.
-  func isThat(of folder: VaultFolder) throws -> Bool {
-    let status = try folder.descriptor.status()
-    return (status.device, status.inode) == (device, inode)
-  }
-
   /// Whether `folder` is what lies there, or was moved from there, for all that can be seen now.
   func isOf(_ folder: VaultFolder, _ vault: VaultID) throws -> Bool {
-    if try isThat(of: folder) { return true }
     let here = try FolderPlace(of: folder)
-    if here.path == path { return true }
+    if (here.device, here.inode) == (device, inode) || here.path == path { return true }
     // Moved within a file system it would be the same folder. And what nobody has ever opened is a backup.
     guard here.device != device, try folder.files.status(of: VaultFormat.lock, in: folder.descriptor) != nil else {
       return false

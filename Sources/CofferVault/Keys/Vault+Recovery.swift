@@ -172,13 +172,16 @@ private struct VaultRecovery {
     try locked.withLock {
       try requireUnchanged()
       if wasWiped {
-        // The mark stays to the end: until then whatever is there is of a wiped vault.
+        // The mark stays until there is something to open: what a crash leaves before is of a wiped vault.
         try locked.keyStore.removeAll(of: locked.id, keeping: [.wiped])
         try writeAnchor(present: Digest.sha256(bytes), next: nil)
       }
       if isNewDevice { try prepareDevice(device, component) }
       // Before the new passcode opens anything: whatever a crash leaves, the next opening records it.
       if let use { try locked.note(EscrowUse(means: use, time: locked.time.now().seconds), on: device) }
+      if wasWiped {
+        try locked.keyStore.removeAll(of: locked.id, keeping: Set(KeyStoreItem.allCases).subtracting([.wiped]))
+      }
       try KeybagChange(
         locked: locked, present: isNewDevice ? [] : presentComponents(), component: component, bytes: bytes
       )
@@ -187,9 +190,6 @@ private struct VaultRecovery {
       // The only keybag that the passcode opens.
       try FolderPlace(of: locked.folder).store(in: locked.keyStore, for: locked.id)
       try? locked.renewExchange(keybag, bytes, master: found.master, on: device)
-      if wasWiped {
-        try locked.keyStore.removeAll(of: locked.id, keeping: Set(KeyStoreItem.allCases).subtracting([.wiped]))
-      }
     }
     return LockedVault.Opened(keybag: keybag, bytes: bytes, master: found.master, keys: found.keys)
   }

@@ -31,6 +31,9 @@ public enum WipeScope: Sendable, Hashable {
   case vault
   /// The keys by the folder's id, and so those of every copy, whatever the folder is.
   case everyCopy
+  /// What a wipe has left whose keys are known to have gone: a folder without a keybag, of which the key store has no secret, or only
+  /// beside the mark of a wipe. So nothing that was recovered since, and no backup.
+  case remains
 }
 
 extension Vault {
@@ -140,8 +143,9 @@ private struct Wipe {
   }
 
   private func judge(_ scope: WipeScope) throws -> WipeReport.Keys {
+    if scope == .remains, try !KeyDestruction.isKeybagDestroyed(in: folder) { throw VaultError.nothingToWipe }
     // One that makes no sense says of no folder that it is to go.
-    if try scope == .everyCopy ? keyStore.keeps(.wiped, of: id) : WipeMark(in: keyStore, for: id) != nil {
+    if try scope != .vault ? keyStore.keeps(.wiped, of: id) : WipeMark(in: keyStore, for: id) != nil {
       return .destroyedBefore
     }
     guard try keyStore.keeps(.deviceSecret, of: id) else {
@@ -157,14 +161,18 @@ private struct Wipe {
       guard try isEmptied() else { throw VaultError.nothingToWipe }
       return .absent
     }
-    if scope == .everyCopy { return .destroyed }
+    switch scope {
+    case .vault: break
+    case .everyCopy: return .destroyed
+    case .remains: throw VaultError.nothingToWipe
+    }
     guard let secret = try keyStore.read(.deviceSecret, of: id),
       let device = try? DeviceKeys(secret: secret, vault: id),
       let keybag = try KeyDestruction.keybag(in: folder), keybag.isAuthentic(description, on: device)
     else {
       // An earlier wipe may have destroyed it, and not the key store's half.
       if try KeyDestruction.isKeybagDestroyed(in: folder),
-        try FolderPlace(in: keyStore, for: id)?.isThat(of: folder) == true
+        try FolderPlace(in: keyStore, for: id) == FolderPlace(of: folder)
       {
         return .destroyed
       }

@@ -83,11 +83,13 @@ struct AgentProcess {
     try? program.input.writeAll([10])
     func requireUninterrupted() throws {
       guard Interrupts.present.isRaised else { return }
-      kill(program.processID, SIGTERM)
+      // Not by a signal that it may ignore, or wait with: there is nothing to be lost yet.
+      kill(program.processID, SIGKILL)
       _ = program.waitForEnd()
       throw Failure(code: 130, text: "interrupted; the vault was not unlocked")
     }
     while try !program.output.waitUntilReadable(milliseconds: 50) { try requireUninterrupted() }
+    Interrupts.catchNoMore()
     try requireUninterrupted()
     var ready = [UInt8](repeating: 0, count: 1)
     if try ready.withUnsafeMutableBytes({ try program.output.read(into: $0) }) == 1 { return }

@@ -6,6 +6,7 @@ internal import CofferCrypto
 internal import CofferKeys
 internal import CofferPolicy
 internal import CofferSystem
+internal import Foundation
 internal import Logging
 
 /// The device with its open vault, as its company's link sees it. The agent's, or that of a command which stays.
@@ -131,11 +132,18 @@ final class HeldDevice: LinkedDevice {
   }
 
   func wipe(receipt: String) throws {
-    // Whatever fails: from now on nothing can be read here.
-    defer {
+    // Whatever fails, or has to wait: from now on nothing can be read here.
+    @Sendable func lock() {
       mounts?.endAll(forGood: true)
       container.lock(graceSeconds: 0)
     }
+    let isLocked = DispatchSemaphore(value: 0)
+    let isBeside =
+      (try? NewThread.start { [self] in
+        withExtendedLifetime(self, lock)
+        isLocked.signal()
+      }) != nil
+    defer { if isBeside { isLocked.wait() } else { lock() } }
     let enrolment = try enrolment()
     var kept = KeptReceipt(
       vault: container.id.description, path: path, keyStore: keyStorePath, server: enrolment.server,

@@ -36,15 +36,15 @@ struct KeptReceipt: Codable {
   /// Finishes the wipe of the vault at `path` where one was begun by order: whoever was killed in it had the order
   /// verified. So nobody opens what the company had destroyed, with or without its server.
   static func finishWipe(at path: String) {
-    guard let id = Container.statedID(at: path), let kept = of(id), (try? kept.wasRecovered(id)) == false else {
-      return
-    }
+    guard let id = Container.statedID(at: path), let kept = of(id) else { return }
     _ = try? kept.wipe(id, at: path)
   }
 
-  /// The keys of a vault were destroyed: what its receipt says is true from here on, where there is one.
-  static func noteWiped(_ vault: VaultID) {
-    guard var kept = of(vault), kept.isWiped != true else { return }
+  /// The keys that a key store had for a vault were destroyed: what a receipt says of it is true from here on, where there is one.
+  ///
+  /// - Parameter keyStore: its absolute path.
+  static func noteWiped(_ vault: VaultID, in keyStore: String) {
+    guard var kept = of(vault), kept.keyStore == keyStore, kept.isWiped != true else { return }
     kept.isWiped = true
     try? kept.keep()
   }
@@ -101,7 +101,6 @@ struct KeptReceipt: Codable {
   /// the mark of one that has begun.
   private func finishWiping() throws -> Bool {
     guard let bytes = [UInt8](hexadecimal: vault), let id = VaultID(bytes: bytes) else { return false }
-    if try wasRecovered(id) { return true }
     var isWiped = isWiped == true
     // Another vault may be at that place by now.
     if Container.statedID(at: path) == id {
@@ -109,23 +108,22 @@ struct KeptReceipt: Codable {
       // Whoever has it open has yet to end.
       if outcome?.holder != nil { return false }
       if let outcome, outcome.keys != .absent { isWiped = true }
-    } else if try Container.destroyKeysLeft(of: id, in: keys) {
-      Self.noteWiped(id)
+    }
+    // Keys without the mark of a wipe were made since, for a backup that somebody has recovered.
+    if try Container.destroyKeysLeft(of: id, in: keys) {
+      Self.noteWiped(id, in: keyStore)
       isWiped = true
     }
-    return try isWiped && !Container.hasKeys(of: id, in: keys)
+    return isWiped
   }
 
   private var keys: FileKeyStore { FileKeyStore(path: keyStore) }
 
+  /// Destroys the vault; or, where that was done, what is left of it.
   private func wipe(_ id: VaultID, at path: String) throws -> WipeOutcome {
-    try Container.wipe(at: path, keyStore: keys, everyCopy: true, expecting: id) { Self.noteWiped(id) }
-  }
-
-  /// The vault was wiped, and keys were made for it since that no wipe has begun to destroy: somebody has recovered a backup. The order
-  /// was carried out, and is none for that.
-  private func wasRecovered(_ id: VaultID) throws -> Bool {
-    guard isWiped == true else { return false }
-    return try Container.hasKeys(of: id, in: keys) && !Container.isWiped(id, in: keys)
+    if isWiped == true { return try Container.removeRemains(at: path, keyStore: keys, expecting: id) }
+    return try Container.wipe(at: path, keyStore: keys, everyCopy: true, expecting: id) {
+      Self.noteWiped(id, in: keyStore)
+    }
   }
 }

@@ -41,7 +41,15 @@ final class Interrupts: Sendable {
     return result
   }
 
-  /// From here to the command's end the signals no longer end it.
+  /// The signals end the command again.
+  static func catchNoMore() {
+    let interrupts = present
+    guard interrupts === ofProcess else { return }
+    for number in SignalRelay.interrupts { SignalRelay.letGo(number) }
+    interrupts.caught.store(false, ordering: .relaxed)
+  }
+
+  /// From here to the command's end, or to ``catchNoMore()``, the signals no longer end it.
   ///
   /// A handler rather than an event source: the mark is there before anything that the same Control-C brings about, such
   /// as the end of the input when the program that writes to it has gone.

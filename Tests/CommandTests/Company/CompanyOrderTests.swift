@@ -197,6 +197,12 @@ import Testing
     // It is told as soon as the company can be reached, which it cannot.
     try desk.done("wipe", "--yes")
     try FileManager.default.moveItem(atPath: desk.path("backup"), toPath: desk.path("vault"))
+    // The mark stays where the vault's folder was moved, and is none of a backup's.
+    let marked = try desk.shell(
+      "umask 77; mkdir keys/\(company.vaultID) && printf '\\0\\0\\0' > keys/\(company.vaultID)/wiped")
+    try #require(marked.code == 0, "\(marked)")
+    #expect(try desk.run("coffer", ["ls", "--passcode-file", "passcode"]).code == 77)
+    #expect(desk.exists("vault/keybag.json") && desk.exists("vault/index.sqlite"))
     let recovered = try desk.shell("coffer recover --recovery-key-file key --new-passcode-file passcode")
     try #require(recovered.code == 0, "\(recovered)")
     try desk.done("ls")
