@@ -37,15 +37,6 @@ extension Container {
     }
   }
 
-  /// Whether a wipe of the vault has begun that the key store still knows of.
-  public static func isWiped(_ vault: VaultID, in keyStore: any KeyStore) throws -> Bool {
-    do throws(KeyStoreError) {
-      return try keyStore.keeps(.wiped, of: vault)
-    } catch {
-      throw ContainerError(VaultError.keyStore(error))
-    }
-  }
-
   /// Destroys what a key store has left of a vault whose wipe was begun and cut, wherever its folder is.
   ///
   /// - Returns: whether one was begun; `false` has destroyed nothing.

@@ -63,7 +63,10 @@ public struct FileKeyStore: KeyStore {
       // Whatever keeps one secret must not keep another.
       var failure: SystemError?
       func destroy(_ name: String) {
-        do { try files.destroy(name, in: folder, limit: Self.limit) } catch { failure = failure ?? error }
+        do { try files.destroy(name, in: folder, limit: Self.limit) } catch {
+          // Whoever has the vault open may just have given it another name, or taken it away.
+          if !error.isMissing { failure = failure ?? error }
+        }
       }
       for item in items where item.isSecret { destroy(item.rawValue) }
       do { try unfinishedReplacements(in: folder).forEach(destroy) } catch { failure = failure ?? error }

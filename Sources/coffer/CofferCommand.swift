@@ -80,8 +80,9 @@ struct CofferCommand: AsyncParsableCommand {
     }
     let text = fullMessage(for: error, columns: .max)
     guard HelpText.isHelp(text) else {
+      if Session.present.errors.isTerminal { exit(withError: error) }
       let masked = Arguments.masked(text)
-      if Session.present.errors.isTerminal || masked == text { exit(withError: error) }
+      if masked == text { exit(withError: error) }
       Output.error(masked + "\n")
       exit(withError: exitCode(for: error))
     }
@@ -106,7 +107,14 @@ enum Arguments {
   /// A refusal of the parser's for a log, without what it quotes of what was typed: it may be a name, or a passcode in a wrong place.
   static func masked(_ text: String) -> String {
     let arguments = CommandLine.arguments.dropFirst()
-    let isOption = arguments.prefix { $0 != "--" }.map { $0.hasPrefix("-") }
+    let isOption = arguments.prefix { $0 != "--" }.map { argument in
+      let name = argument.prefix { $0 != "=" }
+      return name.hasPrefix("--")
+        ? name.dropFirst(2).allSatisfy { $0 == "-" || $0.isASCII && $0.isLowercase || $0.isNumber }
+        : name.hasPrefix("-") && name.count == 2
+    }
+    // Each is looked for in the text, which may name them all.
+    guard arguments.count <= 200 else { return "Error: the arguments cannot be taken; \(arguments.count) are given" }
     let typed = arguments.enumerated().flatMap { position, argument -> [Substring] in
       let value = argument.split(separator: "=", maxSplits: 1).dropFirst()
       return position < isOption.count && isOption[position] ? Array(value) : [argument[...]] + value

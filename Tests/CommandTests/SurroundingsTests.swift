@@ -71,6 +71,7 @@ struct SurroundingsTests {
     for command in [
       "unlock Secret7", "stat /my Secret7", "mkdir my Secret7", "mv /a /b Secret7", "ls --depth=Secret7", "Secret7",
       "unlock --idle-lock Secret7", "stat -- /a -Secret7", "ls --depth=-Secret7",
+      "stat /a -Secret7", "ls --Secret7", "stat /a b$(seq -f ' Secret7%g' 300)",
     ] {
       let told = try desk.shell("coffer \(command)")
       #expect(told.code == 64 && !told.errors.isEmpty && !told.errors.contains("Secret7"), "\(command): \(told)")

@@ -42,8 +42,11 @@ struct FolderPlace: Equatable {
 
   /// Whether `folder` is what lies there, or was moved from there, for all that can be seen now.
   func isOf(_ folder: VaultFolder, _ vault: VaultID) throws -> Bool {
+    let status = try folder.descriptor.status()
+    // Also where it was moved while it was open.
+    if (status.device, status.inode) == (device, inode) { return true }
     let here = try FolderPlace(of: folder)
-    if (here.device, here.inode) == (device, inode) || here.path == path { return true }
+    if here.path == path { return true }
     // Moved within a file system it would be the same folder. And what nobody has ever opened is a backup.
     guard here.device != device, try folder.files.status(of: VaultFormat.lock, in: folder.descriptor) != nil else {
       return false

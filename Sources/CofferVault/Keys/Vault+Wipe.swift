@@ -200,8 +200,13 @@ private struct Wipe {
       try files.removeAny(name, in: folder.descriptor)
     }
     try folder.descriptor.sync()
-    // With what a holder that has ended may have written once more.
-    try keyStore.removeAll(of: id)
+    // With what a holder that has ended may have written once more; not what somebody has recovered since.
+    do {
+      try keyStore.withLock(of: id) {
+        guard try keyStore.keeps(.wiped, of: id) || !keyStore.keeps(.deviceSecret, of: id) else { return }
+        try keyStore.removeAll(of: id)
+      }
+    } catch KeyStoreError.nothingKept {}
     try files.unlink(VaultFormat.description, in: folder.descriptor)
   }
 }

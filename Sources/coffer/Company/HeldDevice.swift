@@ -143,7 +143,11 @@ final class HeldDevice: LinkedDevice {
         withExtendedLifetime(self, lock)
         isLocked.signal()
       }) != nil
-    defer { if isBeside { isLocked.wait() } else { lock() } }
+    defer {
+      if isBeside { isLocked.wait() }
+      // Once more: somebody may have unlocked it before the keys went.
+      lock()
+    }
     let enrolment = try enrolment()
     var kept = KeptReceipt(
       vault: container.id.description, path: path, keyStore: keyStorePath, server: enrolment.server,

@@ -42,11 +42,18 @@ struct KeptReceipt: Codable {
 
   /// The keys that a key store had for a vault were destroyed: what a receipt says of it is true from here on, where there is one.
   ///
-  /// - Parameter keyStore: its absolute path.
-  static func noteWiped(_ vault: VaultID, in keyStore: String) {
-    guard var kept = of(vault), kept.keyStore == keyStore, kept.isWiped != true else { return }
+  /// - Parameter keyStore: its path.
+  static func noteWiped(_ vault: VaultID, in keyStore: String) throws {
+    guard var kept = of(vault), kept.isWiped != true, isSame(kept.keyStore, keyStore) else { return }
     kept.isWiped = true
-    try? kept.keep()
+    try kept.keep()
+  }
+
+  /// Whether two paths lead to one key store, however they are written.
+  private static func isSame(_ keyStore: String, _ other: String) -> Bool {
+    if keyStore.utf8.elementsEqual(other.utf8) { return true }
+    guard let found = try? FolderIdentity(at: keyStore) else { return false }
+    return found == (try? FolderIdentity(at: other))
   }
 
   private static func of(_ vault: VaultID) -> KeptReceipt? {
@@ -96,7 +103,7 @@ struct KeptReceipt: Codable {
     return true
   }
 
-  /// Destroys what a wipe that was cut has left; `false` where there still are keys, or where nobody can say. That a key
+  /// Destroys what a wipe that was cut has left; `false` or a failure where that is not done, or where nobody can say. That a key
   /// store has none is no sign: it can be taken away, as a folder can, and a disk be missing. A wipe that has come back is one, and
   /// the mark of one that has begun.
   private func finishWiping() throws -> Bool {
@@ -104,14 +111,19 @@ struct KeptReceipt: Codable {
     var isWiped = isWiped == true
     // Another vault may be at that place by now.
     if Container.statedID(at: path) == id {
-      let outcome = try? wipe(id, at: path)
-      // Whoever has it open has yet to end.
-      if outcome?.holder != nil { return false }
-      if let outcome, outcome.keys != .absent { isWiped = true }
+      do {
+        let outcome = try wipe(id, at: path)
+        // Whoever has it open has yet to end.
+        if outcome.holder != nil { return false }
+        if outcome.keys != .absent { isWiped = true }
+      } catch let error as ContainerError where [.refused, .notFound].contains(error.category) {
+        // It is not that vault any more, or a backup.
+        try Container.requireUnused(at: path)
+      }
     }
     // Keys without the mark of a wipe were made since, for a backup that somebody has recovered.
     if try Container.destroyKeysLeft(of: id, in: keys) {
-      Self.noteWiped(id, in: keyStore)
+      try? Self.noteWiped(id, in: keyStore)
       isWiped = true
     }
     return isWiped
@@ -123,7 +135,7 @@ struct KeptReceipt: Codable {
   private func wipe(_ id: VaultID, at path: String) throws -> WipeOutcome {
     if isWiped == true { return try Container.removeRemains(at: path, keyStore: keys, expecting: id) }
     return try Container.wipe(at: path, keyStore: keys, everyCopy: true, expecting: id) {
-      Self.noteWiped(id, in: keyStore)
+      try? Self.noteWiped(id, in: keyStore)
     }
   }
 }

@@ -23,7 +23,7 @@ struct WipedVault {
 
   /// Removes what is left, and tells the company.
   func finish() async {
-    _ = try? Container.wipe(at: path, keyStore: FileKeyStore(path: keyStore), everyCopy: true, expecting: vault)
+    _ = try? Container.removeRemains(at: path, keyStore: FileKeyStore(path: keyStore), expecting: vault)
     for number in 1...Self.tries where await !KeptReceipt.deliverAll() && number < Self.tries {
       try? await Task.sleep(for: .seconds(5 * number))
     }

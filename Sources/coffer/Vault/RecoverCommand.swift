@@ -98,7 +98,7 @@ struct RecoverCommand: ParsableCommand {
     if try AgentClient.stopAgentTelling(of: options) { Output.note("the agent that held the vault has ended") }
     // With the vault goes the mark of a wipe: by then the company is to be told of that, and not to have it done again.
     if let id = Container.statedID(at: path), try Container.destroyKeysLeft(of: id, in: options.keys) {
-      KeptReceipt.noteWiped(id, in: try options.absolute.keyStorePath)
+      try KeptReceipt.noteWiped(id, in: options.keyStorePath)
     }
     let paper = try recovery.paper(options)
     var keys = KeyOptions()

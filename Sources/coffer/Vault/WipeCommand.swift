@@ -84,10 +84,10 @@ struct WipeCommand: ParsableCommand {
   /// - Parameter vault: the one that is meant; nil for whichever is there.
   private func wipe(_ path: String, expecting vault: VaultID? = nil) throws -> WipeOutcome {
     let keys = try options.keys
-    let (found, keyStore) = (Container.statedID(at: path), try options.absolute.keyStorePath)
+    let (found, keyStore) = (Container.statedID(at: path), try options.keyStorePath)
     do {
       return try Container.wipe(at: path, keyStore: keys, everyCopy: allCopies, expecting: vault ?? found) {
-        if let found { KeptReceipt.noteWiped(found, in: keyStore) }
+        if let wiped = vault ?? found { try? KeptReceipt.noteWiped(wiped, in: keyStore) }
       }
     } catch let error as ContainerError
       where [.inputOutput, .tryAgain, .cannotCreate, .damaged].contains(error.category)
