@@ -137,21 +137,22 @@ import Testing
     try expectNothingLeft()
   }
 
-  /// The first write alone fails: the one of the mark.
-  private final class FirstWriteFails: FaultPlan {
-    private let count = Mutex(0)
+  /// A disk on which nothing can be written but over what has just got another name.
+  private final class OnlyRenamedTakes: FaultPlan {
+    private let last = Mutex<SystemCall?>(nil)
     func willCall(_ call: SystemCall) throws(SystemError) {
-      let isFirst = count.withLock { count in
-        if call == .write { count += 1 }
-        return call == .write && count == 1
+      let isRefused = last.withLock { last in
+        if call == .write { return last != .rename }
+        if call != .sync { last = call }
+        return false
       }
-      if isFirst { throw SystemError(code: ENOSPC, call: "write") }
+      if isRefused { throw SystemError(code: ENOSPC, call: "write") }
     }
   }
 
   @Test func `the mark finds its room in what goes with the vault`() throws {
     let holder = try fixture.open(PasscodeFixture.old, on: fixture.disk)
-    let store = fixture.keyStore(fixture.disk, FileSystem(faults: FirstWriteFails()))
+    let store = fixture.keyStore(fixture.disk, FileSystem(faults: OnlyRenamedTakes()))
     #expect(try Vault.wipe(at: vault, keyStore: store).holder != nil)
     let plain = fixture.keyStore(fixture.disk)
     #expect(try WipeMark(in: plain, for: holder.id)?.hadRecoveryKey == true)
