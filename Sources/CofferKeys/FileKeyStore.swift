@@ -174,7 +174,7 @@ public struct FileKeyStore: KeyStore {
     let attempts = KeyStoreItem.attempts.rawValue
     guard try files.status(of: attempts, in: folder)?.kind == .file else { return false }
     let file = try files.open(attempts, [.writeOnly, .noFollow, .nonBlocking], in: folder)
-    try files.rename(attempts, to: item.rawValue, in: folder, to: folder)
+    try files.rename(attempts, to: item.rawValue, in: folder)
     try folder.sync()
     try file.writeAll(value)
     try file.truncate(to: UInt64(value.count))

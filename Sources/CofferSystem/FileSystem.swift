@@ -85,14 +85,11 @@ public struct FileSystem: Sendable {
   }
 
   /// Renames a file, replacing what has the new name.
-  public func rename(
-    _ old: String, to new: String, in oldDirectory: OwnedDescriptor? = nil, to newDirectory: OwnedDescriptor? = nil
-  ) throws(SystemError) {
+  public func rename(_ old: String, to new: String, in directory: OwnedDescriptor? = nil) throws(SystemError) {
     try faults?.willCall(.rename)
-    guard renameat(oldDirectory?.number ?? AT_FDCWD, old, newDirectory?.number ?? AT_FDCWD, new) == 0 else {
-      throw .last("rename")
-    }
-    observeRename(old, Array(new.utf8), oldDirectory, newDirectory)
+    let folder = directory?.number ?? AT_FDCWD
+    guard renameat(folder, old, folder, new) == 0 else { throw .last("rename") }
+    observeRename(old, Array(new.utf8), directory, directory)
   }
 
   func observeRename(
@@ -103,11 +100,12 @@ public struct FileSystem: Sendable {
 
   /// Renames a file; `false` when the new name is taken.
   public func renameWithoutReplacing(
-    _ old: String, to new: String, in oldDirectory: OwnedDescriptor? = nil, to newDirectory: OwnedDescriptor? = nil
+    _ old: String, to new: String, in directory: OwnedDescriptor? = nil
   ) throws(SystemError) -> Bool {
     try faults?.willCall(.rename)
-    if coffer_rename_exclusive(oldDirectory?.number ?? AT_FDCWD, old, newDirectory?.number ?? AT_FDCWD, new) == 0 {
-      observeRename(old, Array(new.utf8), oldDirectory, newDirectory)
+    let folder = directory?.number ?? AT_FDCWD
+    if coffer_rename_exclusive(folder, old, folder, new) == 0 {
+      observeRename(old, Array(new.utf8), directory, directory)
       return true
     }
     if errno == EEXIST { return false }
@@ -211,7 +209,7 @@ public struct FileSystem: Sendable {
       let file = try open(temporary, [.writeOnly, .createNew], permissions: permissions, in: directory)
       try write(file)
       try file.sync()
-      try rename(temporary, to: name, in: directory, to: directory)
+      try rename(temporary, to: name, in: directory)
     } catch {
       _ = try? unlink(temporary, in: directory)
       throw error

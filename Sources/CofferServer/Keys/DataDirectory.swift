@@ -82,7 +82,7 @@ public struct DataDirectory: Sendable {
     do {
       try SecretKey().secretBytes.withUnsafeBytes { try file.writeAll($0) }
       try file.sync()
-      if try !files.renameWithoutReplacing(temporary, to: keyName, in: folder, to: folder) {
+      if try !files.renameWithoutReplacing(temporary, to: keyName, in: folder) {
         try files.unlink(temporary, in: folder)
       }
       try folder.sync()

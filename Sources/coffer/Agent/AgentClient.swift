@@ -19,7 +19,7 @@ struct AgentClient {
   static func connect(_ options: GlobalOptions) throws -> AgentClient? {
     let path = try options.vaultPath
     guard let id = Container.statedID(at: path) else {
-      try requireReadable(path)
+      try options.requireReadable()
       return nil
     }
     guard let socket = try AgentPlace.connect(id) else { return nil }
@@ -86,15 +86,6 @@ struct AgentClient {
 
   /// In milliseconds.
   private static let briefTime: Int32 = 2000
-
-  /// Throws where this user may not look whether there is a vault.
-  static func requireReadable(_ path: String) throws {
-    do { _ = try FileSystem().open(path, .directory) } catch {
-      guard error.isDenied else { return }
-      let name = PathText.shown(Array(path.utf8))
-      throw Failure(code: 77, text: "\(name) is not yours to read, or a folder above it is not yours to pass")
-    }
-  }
 
   // MARK: Commands
 

@@ -57,6 +57,16 @@ struct GlobalOptions: ParsableArguments {
     }
   }
 
+  /// Throws where this user may not look whether there is a vault.
+  func requireReadable() throws {
+    let path = try vaultPath
+    do { _ = try FileSystem().open(path, .directory) } catch {
+      guard error.isDenied else { return }
+      let name = PathText.shown(Array(path.utf8))
+      throw Failure(code: 77, text: "\(name) is not yours to read, or a folder above it is not yours to pass")
+    }
+  }
+
   /// Whether a path that need not exist leads to the vault's folder or below it.
   func isInVault(_ path: String) throws -> Bool {
     func components(_ path: String) -> [String] {

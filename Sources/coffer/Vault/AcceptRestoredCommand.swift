@@ -22,7 +22,7 @@ struct AcceptRestoredCommand: ParsableCommand {
   var yes = false
 
   func run() throws {
-    try AgentClient.requireReadable(options.vaultPath)
+    try options.requireReadable()
     let passcode = KeptPasscode(options.passcodeFile)
     let older = try options.open(passcode: passcode.value)
     defer { try? older.close() }

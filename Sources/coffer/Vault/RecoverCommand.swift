@@ -80,7 +80,7 @@ struct RecoverCommand: ParsableCommand {
 
   func run() throws {
     let path = try options.vaultPath
-    try AgentClient.requireReadable(path)
+    try options.requireReadable()
     try options.requireKeyStoreOutsideVault()
     // What is no vault is said before anyone types 36 symbols.
     guard try FileSystem().status(of: path) != nil else {

@@ -42,7 +42,7 @@ struct WipeCommand: ParsableCommand {
 
   func run() throws {
     let path = try options.vaultPath
-    try AgentClient.requireReadable(path)
+    try options.requireReadable()
     if !yes {
       guard try FileSystem().status(of: path) != nil else { throw Failure.notFound("there is no vault at this place") }
       Output.note(
