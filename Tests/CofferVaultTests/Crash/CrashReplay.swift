@@ -110,9 +110,13 @@ struct CrashReplay {
   ) -> [CrashImage.Fate] {
     var fates: [CrashImage.Fate] = []
     switch step {
-    case .write(let node, _, let bytes):
+    case .write(let node, let offset, let bytes):
       fates.append(.everything)
-      if bytes.count > CrashDisk.sectorSize { fates.append(.lastTorn(node)) }
+      // A short write over a sector's border tears as a long one does.
+      let change = CrashDisk.Change.write(offset: offset, bytes: bytes)
+      guard change.sectors(before: 0).count > 1 else { break }
+      // Of the journal's few writes each is a commit, and is torn in several ways.
+      fates += Array(repeating: .lastTorn(node), count: log.isJournal(node) ? 4 : 1)
     // A sync changes nothing where everything arrives, and a mark stands for no call.
     case .sync, .commitBegan: break
     case .circumstances, .backupBegan, .backupEnded: return []
