@@ -29,14 +29,17 @@ public final class Container: Sendable {
   /// - Parameters:
   ///   - derivation: the cost of deriving the passcode's key; see ``PasscodeDerivation``.
   ///   - keys: what opens it beside the passcode.
+  ///   - isCancelled: where it says so in time, nothing is made, and `cancelled` is thrown.
   public static func create(
     at path: String, keyStore: any KeyStore, passcode: SecretBytes, derivation: PasscodeDerivation,
-    keys: KeyOptions = KeyOptions(), sniffer: any ContentSniffer, time: any TimeSource = SystemTime()
+    keys: KeyOptions = KeyOptions(), sniffer: any ContentSniffer, time: any TimeSource = SystemTime(),
+    isCancelled: () -> Bool = { false }
   ) throws -> Container {
     try ContainerError.catching {
       try Container(
         Vault.create(
-          at: path, keyStore: keyStore, passcode: passcode, derivation: derivation, keybag: keys.keybag, time: time),
+          at: path, keyStore: keyStore, passcode: passcode, derivation: derivation, keybag: keys.keybag, time: time,
+          isCancelled: isCancelled),
         keyStore: keyStore, sniffer: sniffer, time: time)
     }
   }

@@ -65,11 +65,12 @@ extension Vault {
   ///   - derivation: the cost of deriving the passcode key.
   ///   - keyStore: where the device secret goes; it must not be inside the folder.
   ///   - keybag: what opens the vault beside the passcode.
-  /// Throws `folderNotEmpty`. Where it fails, what it made is taken away again.
+  ///   - isCancelled: asked once the passcode's key is derived, and a last time before the folder becomes a vault.
+  /// Throws `folderNotEmpty` or `cancelled`. Where it fails, what it made is taken away again.
   public static func create(
     at path: String, keyStore: any KeyStore, passcode: SecretBytes, derivation: PasscodeDerivation,
     keybag: KeybagOptions = KeybagOptions(), files: FileSystem = FileSystem(), time: any TimeSource = SystemTime(),
-    options: VaultOptions = VaultOptions()
+    options: VaultOptions = VaultOptions(), isCancelled: () -> Bool = { false }
   ) throws(VaultError) -> Vault {
     let id = VaultID()
     do {
@@ -77,6 +78,7 @@ extension Vault {
       try options.scheduler.requireReady()
       let present = try files.status(of: path)
       if let present, present.kind != .directory, present.kind != .symbolicLink { throw VaultError.folderNotEmpty }
+      let missing = try missingFolders(on: path, files)
       try files.makeDirectories(path)
       let folder = VaultFolder(files: files, path: path, descriptor: try files.open(path, .directory))
       try requireEmpty(folder)
@@ -87,14 +89,14 @@ extension Vault {
         removeLeftovers(in: folder)
         return try make(
           id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, keybagOptions: keybag,
-          lock: lock, time: time, options: options)
+          lock: lock, time: time, options: options, requireWanted: { if isCancelled() { throw VaultError.cancelled } })
       } catch let error as VaultError where error.isSomebodyElses {
         throw error
       } catch {
         try? keyStore.removeAll(of: id)
         removeLeftovers(in: folder, [VaultFormat.keybag, VaultFormat.description])
         _ = try? files.unlink(VaultFormat.lock, in: folder.descriptor)
-        if present == nil { _ = try? files.removeDirectory(path) }
+        for folder in missing { _ = try? files.removeDirectory(folder) }
         throw error
       }
     } catch {
@@ -102,7 +104,18 @@ extension Vault {
     }
   }
 
-  /// Throws `folderNotEmpty` where ``create(at:keyStore:passcode:derivation:keybag:files:time:options:)`` would, before
+  /// The folders on the way to `path` that are not there, the deepest first.
+  private static func missingFolders(on path: String, _ files: FileSystem) throws -> [String] {
+    var missing: [String] = []
+    var place = path
+    while !place.isEmpty, try files.status(of: place) == nil {
+      missing.append(place)
+      place = place.lastIndex(of: "/").map { String(place[..<$0]) } ?? ""
+    }
+    return missing
+  }
+
+  /// Throws `folderNotEmpty` where ``create(at:keyStore:passcode:derivation:keybag:files:time:options:isCancelled:)`` would, before
   /// it has made anything. Changes nothing.
   public static func requireVacant(at path: String, files: FileSystem = FileSystem()) throws(VaultError) {
     do {
@@ -147,7 +160,7 @@ extension Vault {
   private static func make(
     _ id: VaultID, in folder: VaultFolder, keyStore: any KeyStore, passcode: SecretBytes,
     derivation: PasscodeDerivation, keybagOptions: KeybagOptions, lock: OwnedDescriptor, time: any TimeSource,
-    options: VaultOptions
+    options: VaultOptions, requireWanted: () throws -> Void
   ) throws -> Vault {
     let secret = SecretKey().secretBytes
     let rotation = SecretKey()
@@ -164,6 +177,7 @@ extension Vault {
         derivation: derivation, derived: try derivation.key(for: passcode), device: device, rotation: rotation,
         master: master),
       for: description)
+    try requireWanted()
     let keybagBytes = try keybag.encoded()
     try folder.files.makeDirectory(VaultFormat.objects, in: folder.descriptor)
     let now = time.now()
@@ -179,6 +193,7 @@ extension Vault {
       keybagDigest: Digest.sha256(keybagBytes), isBound: false)
     try keyStore.write(anchor.secretBytes, as: .anchor, of: id)
     try FolderPlace(of: folder).store(in: keyStore, for: id)
+    try requireWanted()
     // Last: a folder without it is not a vault, whatever else a crash left there.
     try folder.files.replaceDurably(VaultFormat.description, in: folder.descriptor, with: description.bytes)
     return try Vault(

@@ -2,6 +2,7 @@ import CofferFiles
 import CofferKeys
 import CofferSystem
 import CofferTestSupport
+import CofferVaultTestSupport
 import Foundation
 import Synchronization
 import Testing
@@ -117,6 +118,29 @@ import Testing
       #expect(try TamperTests.objects(fixture.vaultPath).count == 1, "call \(count)")
       if failed == nil { break }
       #expect(count < 199, "the operation has more calls than were tried")
+    }
+  }
+
+  @Test func `a cancelled creation leaves no vault, no keys and no folder that was not there`() throws {
+    for (wanted, isThere) in [(0, false), (1, false), (0, true), (1, true)] {
+      let fixture = try VaultFixture()
+      let path = isThere ? fixture.vaultPath : fixture.vaultPath + "/in/a/new"
+      if isThere { try FileSystem().makeDirectory(path) }
+      var asked = 0
+      #expect(throws: VaultError.cancelled, "\(wanted)") {
+        try Vault.create(
+          at: path, keyStore: fixture.keyStore, passcode: VaultFixture.passcode(),
+          derivation: VaultFixture.derivation(), options: TestVault.options
+        ) {
+          asked += 1
+          return asked > wanted
+        }
+      }
+      #expect(asked == wanted + 1)
+      #expect(try (FileSystem().status(of: fixture.vaultPath) != nil) == isThere)
+      if isThere { #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.vaultPath) == []) }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: fixture.folder("keys")) == [])
+      try fixture.create().close()
     }
   }
 

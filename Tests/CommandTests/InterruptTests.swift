@@ -12,6 +12,21 @@ import Testing
     try desk.done("put", "-", "/kept", input: noise(200_000))
   }
 
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func `an init that a signal ends leaves nothing`(signal: Int32) throws {
+    let keys = try FileManager.default.contentsOfDirectory(atPath: desk.path("keys"))
+    let start = try desk.start(
+      "coffer",
+      ["init", "--vault", "above/new", "--passcode-file", "passcode", "--recovery-key-file", "recovery"])
+    // From there to the vault it is about half a second of the processor's.
+    while !desk.exists("recovery"), !start.hasEnded { sched_yield() }
+    start.signal(signal)
+    let outcome = start.wait()
+    #expect(outcome.code == 128 + signal, "\(outcome)")
+    #expect(outcome.errors.contains("nothing was left half done"), "\(outcome)")
+    #expect(!desk.exists("recovery") && !desk.exists("above"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: desk.path("keys")) == keys)
+  }
+
   @Test func `a put that a signal ends leaves nothing`() throws {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGKILL] {
       let before = desk.objects()

@@ -242,8 +242,23 @@ struct AgentClient {
   static func isVaultSeen(_ options: GlobalOptions) throws -> Bool {
     Container.statedID(at: try options.vaultPath) != nil
   }
-  /// For who asks after the agent of a vault that is not found: they may mean another one, or it may have been moved.
-  static let noVault = "no vault is found at this place, so no agent was asked; another one is named with --vault"
+
+  /// For who asks after the agent of a vault that is not found: they may mean another one, or it may have been moved, or removed.
+  static var noVault: String {
+    let strays = Set(AgentPlace.all.compactMap(strayProcess)).sorted().map {
+      ". Process \($0) is the agent of a vault that is found no more where it was: name where it lies now, or where it was removed, "
+        + "end that agent with kill \($0)"
+    }
+    return "no vault is found at this place, and so no agent of it; another one is named with --vault" + strays.joined()
+  }
+
+  /// The agent at a place, where its vault's folder has been moved or removed, and this name space of processes sees it.
+  private static func strayProcess(_ place: AgentPlace) -> Int32? {
+    guard let socket = try? place.connect(), let status = AgentClient(socket: socket, folder: .any).briefStatus(),
+      status.folder == nil, let process = try? socket.peerProcess(), process > 0
+    else { return nil }
+    return process
+  }
 
   /// Throws where a process has the vault open that is not reached as an agent: nobody is to take such a vault for locked.
   static func requireNoHolder(of options: GlobalOptions) throws {

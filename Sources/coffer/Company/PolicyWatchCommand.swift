@@ -33,7 +33,7 @@ struct PolicyWatchCommand: AsyncParsableCommand {
       Session.present.noteIdleness()
       try show(held.link)
       // By the person, or with the agent.
-      if Interrupts.present.isRaised { throw ExitCode(130) }
+      try Interrupts.endIfRaised()
       return
     }
     let options = try options.absolute
@@ -55,7 +55,7 @@ struct PolicyWatchCommand: AsyncParsableCommand {
       try? container.close()
       throw error
     }
-    if Interrupts.present.isRaised { throw ExitCode(130) }
+    try Interrupts.endIfRaised()
   }
 
   /// Shows what the link tells, until it ends, or an interrupt.

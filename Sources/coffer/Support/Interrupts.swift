@@ -1,3 +1,4 @@
+internal import ArgumentParser
 internal import CofferSystem
 internal import Synchronization
 
@@ -39,6 +40,13 @@ final class Interrupts: Sendable {
     let result = try body()
     caught.store(before, ordering: .relaxed)
     return result
+  }
+
+  /// Ends a command by the signal that came, where it has done and said what it can. A result that could not be written comes first.
+  static func endIfRaised() throws {
+    guard present.isRaised else { return }
+    try Output.finish()
+    throw ExitCode(130)
   }
 
   /// The signals end the command again.

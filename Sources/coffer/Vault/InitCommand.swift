@@ -62,20 +62,29 @@ struct InitCommand: ParsableCommand {
     try options.keys.requirePrivate()
     let passcode = try TypedSecret.passcode.new(options.passcodeFile)
     let derivation = try PasscodeCost.chosen()
+    // From here on there is something to be taken back.
+    Interrupts.catchFromHere()
+    let interrupts = Interrupts.present
     let paper = noRecoveryKey ? nil : try RecoveryKeyPaper(file: recoveryKeyFile)
     keys.recoveryKey = paper?.key
-    let id: String
+    let container: Container
     do {
-      let container = try Container.create(
+      container = try Container.create(
         at: path, keyStore: options.keys, passcode: passcode, derivation: derivation, keys: keys,
-        sniffer: ContentTypeHelper())
-      id = container.id.description
-      try container.close()
+        sniffer: ContentTypeHelper(), isCancelled: { interrupts.isRaised })
     } catch {
-      paper?.discard()
+      // What fails behind the making leaves a vault, and nobody shall be without its key.
+      if Container.statedID(at: path) == nil { paper?.discard() } else { try? paper?.show() }
       throw error
     }
     if let escrowKey = keys.escrowKey { EscrowNotice.show(escrowKey) }
+    try show(container.id.description, paper)
+    try container.close()
+    // It came too late: the vault is there.
+    try Interrupts.endIfRaised()
+  }
+
+  private func show(_ id: String, _ paper: RecoveryKeyPaper?) throws {
     if options.json { return try Output.json(Answer(vaultID: id, recoveryKey: paper?.answer)) }
     try paper?.show()
     if noRecoveryKey { Output.note("no recovery key was made: whoever forgets the passcode loses the files") }

@@ -63,6 +63,14 @@ final class MountEndTests: MountDesk {
     }
     let unmounted = try desk.run("coffer", ["unmount", "mnt"])
     #expect(unmounted.code == 75 && unmounted.errors.contains("is not stored"), "\(unmounted)")
+    // The folder says no more whose agent it is, but that there is one.
+    for command in ["stop", "status"] {
+      #expect(try desk.run("coffer", ["agent", command]).output.contains("kill \(agent)"))
+    }
+    #expect(try desk.run("coffer", ["lock"]).errors.contains("kill \(agent)"))
+    kill(agent, SIGTERM)
+    while kill(agent, 0) == 0 { sched_yield() }
+    #expect(try !desk.run("coffer", ["agent", "stop"]).output.contains("kill"))
   }
 
   @Test func `an agent that is killed leaves a mount that is said to be dead, and that can be cleared away`() throws {

@@ -82,6 +82,8 @@ final class RunningProgram {
 
   func signal(_ number: Int32) { kill(processID, number) }
 
+  var hasEnded: Bool { life.isReadable(within: 0) }
+
   /// Waits until the program has ended, and reads nothing of what it writes meanwhile.
   func waitUnread() { _ = life.isReadable(within: Self.patience) }
 
