@@ -1,3 +1,5 @@
+import CofferContainer
+import CofferSystem
 import Foundation
 import Glibc
 import Testing
@@ -31,6 +33,45 @@ import Testing
       #expect([128 + signal, 0].contains(outcome.code), "\(outcome)")
       #expect(desk.exists("recovery") && desk.exists("above/new") && keysLeft.contains(outcome.value), "\(outcome)")
     }
+  }
+
+  /// While the agent waits for the new passcode, and while it looks at the old one.
+  @Test(arguments: [true, false])
+  func `an agent changes no passcode for who was interrupted before it was known`(waits: Bool) throws {
+    try desk.unlock()
+    defer { _ = try? desk.run("coffer", ["agent", "stop"]) }
+    if waits { try CallError.check(mkfifo(desk.path("new"), 0o600)) } else { try desk.write("new", "another") }
+    let lock = try Handle(desk.path("keys/\(try #require(Container.statedID(at: desk.path("vault"))))/lock"), O_RDWR)
+    if !waits { try CallError.check(flock(lock.number, LOCK_EX)) }
+    let change = try desk.start(
+      "coffer",
+      ["passcode", "--passcode-file", "passcode", "--new-passcode-file", "new", "--new-recovery-key-file", "recovery"])
+    var answer: Handle?
+    if waits {
+      // It is opened there once the old one was right.
+      answer = try Handle(desk.path("new"), O_WRONLY)
+    } else {
+      try waitForWaiter(at: lock)
+    }
+    change.signal(SIGINT)
+    change.waitUnread()
+    // Where nobody reads any more it is as good.
+    _ = try? answer?.write("another\n")
+    answer = nil
+    try CallError.check(flock(lock.number, LOCK_UN))
+    // What the client had for its output, the agent has until it is done.
+    #expect(change.wait().code == 128 + SIGINT)
+    // It waits for what is running.
+    try desk.served("agent", "stop")
+    #expect(try desk.done("ls").output == "kept\n")
+    #expect(!desk.exists("recovery"))
+  }
+
+  private func waitForWaiter(at lock: Handle) throws {
+    let inode = ":\(try lock.stat().number) "
+    while try !KernelFile.text(of: "/proc/locks").split(separator: "\n").contains(where: {
+      $0.contains("-> FLOCK") && $0.contains(inode)
+    }) { sched_yield() }
   }
 
   @Test func `a put that a signal ends leaves nothing`() throws {

@@ -63,8 +63,13 @@ struct TypedSecret {
     // A byte at a time: what follows the line on standard input is not the secret's, and may be a file's content.
     var count = 0
     while count <= Self.limit {
-      let got = try bytes.withUnsafeMutableBytes {
-        try descriptor.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count..<(count + 1)]))
+      let got: Int
+      do {
+        got = try bytes.withUnsafeMutableBytes {
+          try descriptor.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count..<(count + 1)]))
+        }
+      } catch let error as SystemError where error.isInterrupt {
+        throw Failure.interruptedQuestion
       }
       if got == 0 || bytes[count] == 10 { break }
       count += 1

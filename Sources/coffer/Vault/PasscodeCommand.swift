@@ -61,7 +61,12 @@ struct PasscodeCommand: ParsableCommand {
 
   private func change(_ keys: KeyOptions) throws {
     let old = { try TypedSecret.passcode.existing(options.passcodeFile, prompt: "Present passcode: ") }
-    let new = { try TypedSecret.newPasscode.new(newPasscodeFile) }
+    let new = {
+      let new = try TypedSecret.newPasscode.new(newPasscodeFile)
+      // The agent's client has ended then, and was told of nothing that is changed.
+      guard !Interrupts.wasInterrupted else { throw Failure.interruptedQuestion }
+      return new
+    }
     let derivation = try PasscodeCost.chosen()
     if let container = Session.present.container {
       return try container.changePasscode(old: old, new: new, derivation: derivation, options: keys)
