@@ -16,7 +16,7 @@ internal import Foundation
 /// entries off, or changes what the pass begins with, gets an older state, which the anchor tells as it does where SQLite's own log
 /// is cut.
 ///
-/// Used only by who has the connection (``IndexTables/using(_:)``).
+/// Used only under the journal's lock (``IndexTables``).
 final class CommitJournal {
   /// So that what it holds finds room in SQLite with what is kept for removals (``Ballast``), where a disk is suddenly full: all
   /// together, or one entry after the other.

@@ -11,7 +11,8 @@ final class CommitUnderWay: @unchecked Sendable {
   /// That it will have.
   let generation: UInt64
 
-  /// What became of the storing. Set by who has the connection, and read by that thread or by others who have it.
+  /// What became of the storing. Set by the thread that stores, which has the connection or the index's lock, and read by that thread, or
+  /// by others who have both.
   var outcome: Result<StoredRows.Stored, any Error>?
   /// Once it is the last commit. Set and read under the index's lock.
   var committed: CommittedRoot?

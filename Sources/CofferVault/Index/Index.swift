@@ -14,7 +14,8 @@ internal import GRDB
 ///    again.
 ///
 /// No operation reads from SQLite under the lock. One that needs what is not in memory is undone and begins anew when that was
-/// read: so nobody waits for a disk, or for a commit's transaction, but who needs something from there.
+/// read: so nobody waits for a disk, or for a commit's transaction, but who needs something from there. A small commit goes to the
+/// journal, for which only commits wait, and who brings it to SQLite.
 final class Index: Sendable {
   /// Kept open; all statements run past the queue, while nobody else uses the connection (`IndexTables`).
   private let queue: DatabaseQueue
@@ -33,9 +34,9 @@ final class Index: Sendable {
     let root = RootRecord(branch: Randomness.bytes(RootRecord.branchByteCount))
     defer { try? queue.close() }
     return try queue.inDatabase { db in
-      let tables = try IndexTables(db, keys: keys, vault: vault)
+      let tables = try IndexTables(db, keys: keys, vault: vault, lock: NSLock())
       let session = IndexSession(stored: StoredRows(tables, new: root), keys: keys)
-      defer { session.close() }
+      defer { tables.close() }
       try session.operation { try firstRows(session) }
       let commit = try session.beginCommit()
       var rows = StoredRows.ReplacedRows()
@@ -47,8 +48,8 @@ final class Index: Sendable {
 
   init(in folder: VaultFolder, keys: UnlockedKeys, vault: VaultID) throws {
     queue = try IndexDatabase.open(at: folder.path + "/" + VaultFormat.index)
-    (tables, session) = try queue.inDatabase { db in
-      let tables = try IndexTables(db, keys: keys, vault: vault)
+    (tables, session) = try queue.inDatabase { [lock] db in
+      let tables = try IndexTables(db, keys: keys, vault: vault, lock: lock)
       do {
         try tables.readJournal(CommitJournal(in: folder, metadataKey: keys.metadata, vault: vault))
         let session = IndexSession(stored: try StoredRows(tables), keys: keys)
@@ -132,13 +133,17 @@ final class Index: Sendable {
     answers = found
   }
 
+  /// Called by tests' readers, which know what they expect and have not looked yet.
+  nonisolated(unsafe) var willAnswer: ([StoredRead]) -> Void = { _ in }
+
   /// Called by who has the connection. `false` where something failed and is left out for it.
   private func read(_ missing: [StoredRead], withFailures: Bool, for answers: inout StoredAnswers) -> Bool {
-    let wanted = lock.withLock { session.expectations(of: missing) }
+    let (wanted, journaled) = lock.withLock { session.expectations(of: missing) }
+    willAnswer(wanted.map(\.read))
     let outcomes = wanted.map { wanted in
       (
         read: wanted.read, expected: wanted.expected,
-        outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) }
+        outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected, journaled) }
       )
     }
     let told = outcomes.filter { withFailures || (try? $0.outcome.get()) != nil }
@@ -177,9 +182,11 @@ final class Index: Sendable {
   ///
   /// Throws where what waits in the journal cannot be stored; not where the disk is full, for it can be read where it is.
   func forgetOpened() throws {
-    try exclusively {
-      session.forgetOpened()
+    try tables.using {
       do { try tables.emptyJournal() } catch  where VaultError.wrapping(error) == .full {}
+    }
+    exclusively {
+      session.forgetOpened()
       try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
     }
   }
@@ -276,15 +283,15 @@ final class Index: Sendable {
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
-  /// Commits wait meanwhile, and operations that need what is not in memory for a step.
+  /// Commits that find no room in the journal wait meanwhile, and operations that need what is not in memory for a step.
   func copy(
     to path: String, isCancelled: () -> Bool
   ) throws -> (root: CommittedRoot, nextObject: UInt64) {
     try tables.using(lettingReadersIn: true) {
-      let copied = try lock.withLock {
+      let (copied, journaled) = try lock.withLock {
         try session.requireUsable()
         session.takeOverIfStored()
-        return (session.committed, session.committedNextObject)
+        return ((session.committed, session.committedNextObject), tables.journaled)
       }
       let copy = try DatabaseQueue(path: path)
       try withoutActuallyEscaping(isCancelled) { isCancelled in
@@ -298,7 +305,7 @@ final class Index: Sendable {
           }
         }
       }
-      try copy.inDatabase { try tables.storeJournaled(in: $0) }
+      try copy.inDatabase { try tables.store(journaled, in: $0) }
       try copy.close()
       return copied
     }
@@ -309,7 +316,8 @@ final class Index: Sendable {
 
   /// Waits for a commit that is under way. Nothing can be done afterwards.
   func close() throws {
-    while let commit = exclusively({ session.closeUnlessCommitting() }) { commit.wait() }
+    while let commit = exclusively({ session.endUnlessCommitting() }) { commit.wait() }
+    tables.using { tables.close() }
     try queue.close()
   }
 }

@@ -263,17 +263,11 @@ final class IndexSession {
     underWay = nil
   }
 
-  /// Closes, or returns the commit that is to be waited for first.
-  func closeUnlessCommitting() -> CommitUnderWay? {
+  /// Nothing can be done any more, and what was not committed is lost; or returns the commit that is to be waited for first.
+  func endUnlessCommitting() -> CommitUnderWay? {
     if let underWay { return underWay }
-    close()
-    return nil
-  }
-
-  /// Ends every use of the connection, which the caller has. What was not committed is lost. No commit is under way.
-  func close() {
     abandon()
-    stored.tables.close()
+    return nil
   }
 
   // MARK: What is not in memory
@@ -294,22 +288,30 @@ final class IndexSession {
   /// What was read for the operation, for when it begins anew.
   func end() -> StoredAnswers { stored.end() }
 
-  /// What must be found by each of `reads`, less those that nobody needs any more. The caller has the connection, so that
-  /// nothing is committed before ``take(_:for:)``.
-  func expectations(of reads: [StoredRead]) -> [(read: StoredRead, expected: StoredRead.Expectation)] {
+  /// What must be found by each of `reads`, less those that nobody needs any more, and what the journal has for it. The caller has the
+  /// connection, so that nothing is committed to SQLite before ``take(_:for:)``.
+  func expectations(
+    of reads: [StoredRead]
+  ) -> (reads: [(read: StoredRead, expected: StoredRead.Expectation)], journaled: JournaledRows) {
     takeOverIfStored()
-    return Set(reads).compactMap { read in stored.expectation(of: read).map { (read, $0) } }
+    return (
+      Set(reads).compactMap { read in stored.expectation(of: read).map { (read, $0) } }, stored.tables.journaled
+    )
   }
 
-  /// Remembers what was found, or gives it to the operation that asked.
+  /// Remembers what was found, or gives it to the operation that asked. What a commit has changed meanwhile is not remembered, and is
+  /// asked for again (``StoredAnswers``).
   func take(
     _ found: [(read: StoredRead, expected: StoredRead.Expectation, outcome: StoredRead.Outcome)],
     for answers: inout StoredAnswers
   ) {
     for (read, expected, outcome) in found {
-      guard let outcome = stored.take(outcome, of: read) else { continue }
+      let isPresent = stored.expectation(of: read) == expected
+      // A page is used from where it is remembered.
+      if !isPresent, case .page = read { continue }
+      guard let outcome = isPresent ? stored.take(outcome, of: read) : outcome else { continue }
       // Also for who comes next: it may have been asked for ahead.
-      if case .value(let id) = read, case .success(.value(let bytes)) = outcome, id.kind == .inode {
+      if isPresent, case .value(let id) = read, case .success(.value(let bytes)) = outcome, id.kind == .inode {
         cache.insert(.bytes(bytes), id, cost: Record.bytes(bytes).cost)
       }
       if case .success(.bucket) = outcome, !answers.keepsBuckets { continue }

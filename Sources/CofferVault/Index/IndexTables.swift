@@ -10,6 +10,10 @@ internal import Synchronization
 /// Only one thread uses SQLite at a time (``ConnectionTurns``). It may take the index's lock, and whoever has that must not wait
 /// for SQLite: so that nobody waits for a disk, or for the transaction of a commit, who finds what they need in memory. Who
 /// does not waits for some rows of a commit, unless they are the commit's own.
+///
+/// A small commit needs no connection: the journal has a lock of its own, so that nobody who reads waits for its disk, unless somebody is
+/// about to bring all of the journal to SQLite.
+/// Whoever takes several of the three takes the connection first, then the journal's lock, then the index's.
 final class IndexTables {
   let turns = ConnectionTurns()
   /// What the transaction that writes a commit changes, while it does.
@@ -25,9 +29,15 @@ final class IndexTables {
   private let logPages = Atomic(0)
   let hasher: RowHasher
   let sealer: RecordSealer
+  /// The index's.
+  let lock: NSLock
+  /// Taken by who commits, or brings to SQLite what is in the journal, and held until it is stored.
+  private let journalLock = NSLock()
+  /// Touched only under `journalLock`, and by tests.
   private(set) var journal: CommitJournal?
-  /// What the journal has and SQLite has not.
-  private var journaled = JournaledRows()
+  /// What the journal has and SQLite has not. Changed under `journalLock`, by who has the connection or `lock` as well: read by who
+  /// has both of these.
+  private(set) var journaled = JournaledRows()
   /// The last one: SQLite's or the journal's.
   private var lastCommit: [UInt8] = []
   /// Under whose key SQLite's root was sealed last.
@@ -40,13 +50,14 @@ final class IndexTables {
   /// least one, which brings the opening's salt; tests have no more.
   var commitsBeforeJournal = 4
 
-  init(_ db: Database, keys: UnlockedKeys, vault: VaultID) throws {
+  init(_ db: Database, keys: UnlockedKeys, vault: VaultID, lock: NSLock) throws {
+    self.lock = lock
     statements = try IndexStatements(db)
     hasher = RowHasher(metadataKey: keys.metadata)
     sealer = RecordSealer(metadataKey: keys.metadata, vault: vault)
   }
 
-  /// Runs `body` while nobody else uses the connection. Everything below is called within.
+  /// Runs `body` while nobody else uses the connection. Everything below is called within, but for ``addToJournal(_:publish:)``.
   ///
   /// - Parameter lettingReadersIn: in the midst of a commit, or of a copy. Whoever holds the index's lock must not.
   func using<Result>(lettingReadersIn: Bool = false, _ body: () throws -> Result) rethrows -> Result {
@@ -100,17 +111,21 @@ final class IndexTables {
   /// Ends every use of the connection. What cannot be brought from the journal to SQLite stays there, from where the next opening
   /// has it.
   func close() {
-    if isClosed { return }
-    isClosed = true
-    try? emptyJournal()
-    if journaled.isEmpty, writeCount > 0, !isUnsure { journal?.remove() }
-    statements.close()
+    journalLock.withLock {
+      if isClosed { return }
+      isClosed = true
+      try? bringJournalToSQLite()
+      if journaled.isEmpty, writeCount > 0, !isUnsure { journal?.remove() }
+      statements.close()
+    }
   }
 
   /// Brings to SQLite what is in the journal, but not what was only read. Where the disk is full it stays there; after any other
   /// failure nobody knows what SQLite has, and nothing more is written: entries that are added to the journal then might lead on
   /// from a commit that SQLite does not have any more.
-  func emptyJournal() throws {
+  func emptyJournal() throws { try journalLock.withLock { try bringJournalToSQLite() } }
+
+  private func bringJournalToSQLite() throws {
     guard writeCount > 0, !isUnsure else { return }
     try noting { try storeJournaled() }
   }
@@ -154,18 +169,21 @@ final class IndexTables {
     }
   }
 
-  func answer(_ read: StoredRead, _ expected: StoredRead.Expectation) throws -> StoredRead.Answer {
+  /// - Parameter journaled: as it was when that was expected.
+  func answer(
+    _ read: StoredRead, _ expected: StoredRead.Expectation, _ journaled: JournaledRows
+  ) throws -> StoredRead.Answer {
     switch (read, expected) {
-    case (.page(let page), .page(let tag)): .page(try readPage(page, tag: tag))
-    case (.bucket(let index), .bucket(let bucket)): .bucket(try scan(index, expecting: bucket))
-    case (.value(let id), .value(let tag)): .value(try value(id, tag))
+    case (.page(let page), .page(let tag)): .page(try readPage(page, tag: tag, journaled))
+    case (.bucket(let index), .bucket(let bucket)): .bucket(try scan(index, expecting: bucket, journaled))
+    case (.value(let id), .value(let tag)): .value(try value(id, tag, journaled))
     case (.values(let kind, let first, let last, _), .values(let rows)):
-      .values(try values(kind, after: first, through: last, expecting: rows))
+      .values(try values(kind, after: first, through: last, expecting: rows, journaled))
     default: preconditionFailure("what is expected of another read")
     }
   }
 
-  private func value(_ id: RowID, _ tag: RowTag) throws -> [UInt8] {
+  private func value(_ id: RowID, _ tag: RowTag, _ journaled: JournaledRows) throws -> [UInt8] {
     let found = try id.key.withBytes { row in
       func opened(_ value: UnsafeRawBufferPointer) throws -> [UInt8] {
         guard RowTag(endOf: value) == tag else { throw Self.disorder }
@@ -181,7 +199,8 @@ final class IndexTables {
   }
 
   private func values(
-    _ kind: RecordKind, after first: RowKey?, through last: RowKey, expecting expected: [SortedRows.Row]
+    _ kind: RecordKind, after first: RowKey?, through last: RowKey, expecting expected: [SortedRows.Row],
+    _ journaled: JournaledRows
   ) throws -> [RowKey: [UInt8]] {
     let lower = first?.bytes ?? last.high.bigEndianBytes
     var result: [RowKey: [UInt8]] = [:]
@@ -205,7 +224,7 @@ final class IndexTables {
   }
 
   /// The buckets of a page as it was sealed last; it must carry the tag that the root names.
-  private func readPage(_ page: Int, tag: [UInt8]) throws -> [Bucket] {
+  private func readPage(_ page: Int, tag: [UInt8], _ journaled: JournaledRows) throws -> [Bucket] {
     let sealed = try journaled.pages[page] ?? statements.bucket.first(.integer(Int64(page))) { Array(try $0[0]) }
     guard let sealed, equalInConstantTime(Array(sealed.suffix(Sealing.tagByteCount)), tag),
       let opened = try? UInt32(page).bigEndianBytes.withUnsafeBytes({ row in
@@ -216,7 +235,7 @@ final class IndexTables {
   }
 
   /// Compares a bucket's rows with what must be there.
-  private func scan(_ index: Int, expecting expected: Bucket) throws -> VerifiedRows.Scan {
+  private func scan(_ index: Int, expecting expected: Bucket, _ journaled: JournaledRows) throws -> VerifiedRows.Scan {
     var scan = VerifiedRows.Scan()
     var found = Bucket()
     let shift = UInt64(64 - VaultFormat.bucketBits)
@@ -284,26 +303,46 @@ final class IndexTables {
 
   // MARK: Writing
 
-  /// Makes a commit durable: in the journal where it is small, else in SQLite, with all that is in the journal. Where it throws,
-  /// the last one is stored.
-  func write(_ commit: SealedCommit) throws {
-    try noting {
-      try journal?.requireIndex()
-      try adjustLog()
-      if try !addToJournal(commit) { try store(commit) }
-      lastCommit = commit.root.commit
-      writeCount += 1
+  /// Makes a small commit durable in the journal; `false` where it must go to SQLite. Where it throws, the last one is stored.
+  ///
+  /// The caller has neither the connection nor the index's lock, and commits are made one after the other.
+  /// - Parameter publish: called once the commit is stored, under the index's lock, before anybody can read what it has changed.
+  func addToJournal(_ commit: SealedCommit, publish: () -> Void) throws -> Bool {
+    try journalLock.withLock {
+      // Where little room is left, what was kept for removals must do for all that a commit writes.
+      guard let journal, !logIsShort, !keepsLogShort.load(ordering: .relaxed), writeCount >= commitsBeforeJournal,
+        let entry = JournalEntry(commit), entry.byteCount <= journal.room
+      else { return false }
+      var isStored = false
+      try noting {
+        try journal.requireIndex()
+        isStored = try journal.append(entry.encoded(), after: lastCommit)
+      }
+      guard isStored else { return false }
+      noteWritten(commit)
+      lock.withLock {
+        journaled.take(entry, root: commit.root)
+        publish()
+      }
+      return true
     }
   }
 
-  private func addToJournal(_ commit: SealedCommit) throws -> Bool {
-    // Where little room is left, what was kept for removals must do for all that a commit writes.
-    guard let journal, !logIsShort, writeCount >= commitsBeforeJournal,
-      let entry = JournalEntry(commit), entry.byteCount <= journal.room,
-      try journal.append(entry.encoded(), after: lastCommit)
-    else { return false }
-    journaled.take(entry, root: commit.root)
-    return true
+  /// Makes a commit durable in SQLite, with all that is in the journal. Where it throws, the last one is stored.
+  func write(_ commit: SealedCommit) throws {
+    try journalLock.withLock {
+      try noting {
+        try journal?.requireIndex()
+        try adjustLog()
+        try store(commit)
+        noteWritten(commit)
+      }
+    }
+  }
+
+  private func noteWritten(_ commit: SealedCommit) {
+    lastCommit = commit.root.commit
+    writeCount += 1
   }
 
   private func store(_ commit: SealedCommit) throws {
@@ -368,8 +407,8 @@ final class IndexTables {
     noteFreePages()
   }
 
-  /// Stores what is in the journal in another index, which has the rows that SQLite has here.
-  func storeJournaled(in db: Database) throws {
+  /// Stores what was in the journal in another index, which has the rows that SQLite has here.
+  func store(_ journaled: JournaledRows, in db: Database) throws {
     guard let root = journaled.root else { return }
     let statements = try IndexStatements(db)
     defer { statements.close() }

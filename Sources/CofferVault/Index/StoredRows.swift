@@ -1,5 +1,6 @@
 internal import CofferCrypto
 internal import CofferSystem
+internal import Foundation
 
 /// The rows of the last commit: what is known of them in memory, verified against the buckets, the bucket pages and the root.
 ///
@@ -79,7 +80,7 @@ final class StoredRows {
     }
   }
 
-  /// Remembers what was found, while nothing was committed since it was expected.
+  /// Remembers what was found, where the same would be expected now.
   ///
   /// - Returns: what the operation that asked is to be told when it begins anew; nil where it is sure to find it here.
   func take(_ outcome: StoredRead.Outcome, of read: StoredRead) -> StoredRead.Outcome? {
@@ -102,7 +103,7 @@ final class StoredRows {
       throw NotInMemory()
     }
     guard let expected = expectation(of: read) else { return nil }
-    return try take(Result { try tables.answer(read, expected) }, of: read)?.get()
+    return try take(Result { try tables.answer(read, expected, tables.journaled) }, of: read)?.get()
   }
 
   // MARK: Reading
@@ -256,19 +257,25 @@ final class StoredRows {
   /// Changes that are looked at together where a commit needs what is not in memory.
   private static let prepareAhead = 512
 
-  /// Seals and stores what was prepared, in one transaction. Needs no lock of the index's, and the caller has none: who must
-  /// read has their turn between two rows.
+  /// Seals and stores what was prepared: in the journal, beside whoever reads from SQLite, or else in one transaction, between whose
+  /// rows those have their turn. Needs no lock of the index's, and the caller has none.
   ///
-  /// Where it fails, SQLite holds the last commit.
-  /// - Parameter ended: called with the outcome before anybody reads again.
+  /// Where it fails, the last commit is stored.
+  /// - Parameter ended: called with the outcome before anybody reads what was stored, by who has the connection or the index's lock.
   func store(_ preparation: Preparation, ended: (Result<Stored, any Error>) -> Void) {
     let sealed = Result { try SealedCommit(preparation, tables.hasher) }
+    let stored = sealed.map { Stored(commit: $0, key: preparation.key) }
+    do {
+      let commit = try sealed.get()
+      if try tables.addToJournal(commit, publish: { ended(stored) }) { return }
+    } catch {
+      return tables.lock.withLock { ended(.failure(error)) }
+    }
     tables.using(lettingReadersIn: true) {
       ended(
         Result {
-          let commit = try sealed.get()
-          try tables.write(commit)
-          return Stored(commit: commit, key: preparation.key)
+          try tables.write(sealed.get())
+          return try stored.get()
         })
     }
   }
