@@ -129,7 +129,7 @@ extension MountServer {
         guard let file = OpenFiles.file(info) else { return request.fail(EBADF) }
         guard offset >= 0, count > 0 else { return request.fail(EINVAL) }
         let (end, overflows) = UInt64(offset).addingReportingOverflow(UInt64(count))
-        guard !overflows, end <= UInt64(Int64.max) else { return request.fail(EFBIG) }
+        guard !overflows, end <= ViewFile.byteCountLimit else { return request.fail(EFBIG) }
         try server.dropPrivileges(of: file.number, for: request)
         try server.changingContent(of: file.number) {
           try server.withRoom { try server.allocate(UInt64(offset)..<end, mode, of: file) }

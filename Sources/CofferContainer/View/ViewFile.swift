@@ -3,6 +3,9 @@ internal import CofferVault
 
 /// A file that a view's client has open. Each call passes the view's choke point: an open file ends with the view.
 public final class ViewFile: Sendable {
+  /// Bytes that a file can have at most.
+  public static let byteCountLimit = OpenFile.byteCountLimit
+
   public let number: InodeNumber
   public let access: ContainerView.Access
   private let view: ContainerView

@@ -7,6 +7,9 @@ internal import Synchronization
 /// What is written can be read at once through every handle, and is durable when ``sync()`` or the vault's commit
 /// returned. A crash before leaves the file as it was at one earlier moment. Handles outlive the file's name.
 public final class OpenFile: Sendable {
+  /// Bytes that a file can have at most.
+  public static let byteCountLimit = VaultFormat.fileSizeLimit
+
   /// Writing includes reading.
   public enum Access: Sendable { case reading, writing }
 

@@ -34,6 +34,10 @@ import Testing
       rows += [
         row("collapse", EOPNOTSUPP, RangeChange.collapse), row("insert", EOPNOTSUPP, RangeChange.insert),
       ]
+      let (keepSize, zero) = (RangeChange.keepSize, RangeChange.zero)
+      for change in [RangeChange.allocate, keepSize, RangeChange.punchHole | keepSize, zero | keepSize, zero] {
+        rows.append(row("beyond the longest file", EFBIG, change, 1 << 50, 1))
+      }
     }
     try Refused.all(on: kind, rows)
   }
