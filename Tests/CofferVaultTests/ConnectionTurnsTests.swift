@@ -270,14 +270,14 @@ import Testing
     for number in numbers { _ = try vault.attributes(of: number) }
     let rows = vault.index.read { session in numbers.map { RowID(kind: .inode, key: session.rowKeys.inode($0)) } }
     let reads = rows.map { StoredRead.value($0) } + (0..<VaultFormat.bucketCount / 64).map { StoredRead.page($0) }
-    let (expectations, journaled) = vault.index.read { $0.expectations(of: reads) }
+    let expectations = vault.index.read { $0.expectations(of: reads) }
     let pages = expectations.filter { if case .page = $0.read { true } else { false } }
     #expect(!pages.isEmpty)
     #expect(expectations.count - pages.count == numbers.count)
     var found = (unharmed: 0, changed: 0, refused: 0)
     tables.willLetReadersIn = {
       for (read, expected) in expectations {
-        let outcome = Result { try tables.answer(read, expected, journaled) }
+        let outcome = Result { try tables.answer(read, expected) }
         if !tables.isUnderWay(read) {
           #expect(throws: Never.self) { try outcome.get() }
           found.unharmed += 1

@@ -167,16 +167,20 @@ import Testing
     try vault.setAttributes(AttributeChanges(permissions: 0o711), of: number)
     try vault.commit()
     let read = vault.index.read { StoredRead.value(RowID(kind: .inode, key: $0.rowKeys.inode(number))) }
-    let (reads, before) = vault.index.read { $0.expectations(of: [read]) }
-    let expected = try #require(reads.first).expected
-    try vault.setAttributes(AttributeChanges(permissions: 0o722), of: number)
-    try vault.commit()
+    let expected = try #require(vault.index.read { $0.expectations(of: [read]) }.first).expected
     let tables = vault.index.tables
-    let after = vault.index.read { $0.expectations(of: []) }.journaled
     try tables.using {
-      guard case .value = try tables.answer(read, expected, before) else { return #expect(Bool(false)) }
-      #expect(throws: (any Error).self) { try tables.answer(read, expected, after) }
+      tables.lock.withLock { tables.beginReading() }
+      let ended = startThread {
+        _ = try? vault.setAttributes(AttributeChanges(permissions: 0o722), of: number)
+        _ = try? vault.commit()
+      }
+      try #require(ended.wait(timeout: .now() + 60) == .success)
+      #expect(throws: Never.self) { try tables.answer(read, expected) }
+      tables.lock.withLock { tables.endReading() }
+      #expect(throws: (any Error).self) { try tables.answer(read, expected) }
     }
+    #expect(try Self.permissions(vault, number) == 0o722)
     try vault.close()
   }
 

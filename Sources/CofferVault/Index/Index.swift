@@ -138,16 +138,22 @@ final class Index: Sendable {
 
   /// Called by who has the connection. `false` where something failed and is left out for it.
   private func read(_ missing: [StoredRead], withFailures: Bool, for answers: inout StoredAnswers) -> Bool {
-    let (wanted, journaled) = lock.withLock { session.expectations(of: missing) }
+    let wanted = lock.withLock {
+      tables.beginReading()
+      return session.expectations(of: missing)
+    }
     willAnswer(wanted.map(\.read))
     let outcomes = wanted.map { wanted in
       (
         read: wanted.read, expected: wanted.expected,
-        outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected, journaled) }
+        outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) }
       )
     }
     let told = outcomes.filter { withFailures || (try? $0.outcome.get()) != nil }
-    lock.withLock { session.take(told, for: &answers) }
+    lock.withLock {
+      tables.endReading()
+      session.take(told, for: &answers)
+    }
     return told.count == outcomes.count
   }
 
@@ -288,11 +294,13 @@ final class Index: Sendable {
     to path: String, isCancelled: () -> Bool
   ) throws -> (root: CommittedRoot, nextObject: UInt64) {
     try tables.using(lettingReadersIn: true) {
-      let (copied, journaled) = try lock.withLock {
+      let copied = try lock.withLock {
         try session.requireUsable()
         session.takeOverIfStored()
-        return ((session.committed, session.committedNextObject), tables.journaled)
+        tables.beginReading()
+        return (session.committed, session.committedNextObject)
       }
+      defer { lock.withLock { tables.endReading() } }
       let copy = try DatabaseQueue(path: path)
       try withoutActuallyEscaping(isCancelled) { isCancelled in
         // In no transaction, which a reader's failure could end.
@@ -305,7 +313,7 @@ final class Index: Sendable {
           }
         }
       }
-      try copy.inDatabase { try tables.store(journaled, in: $0) }
+      try copy.inDatabase { try tables.storeJournaled(in: $0) }
       try copy.close()
       return copied
     }

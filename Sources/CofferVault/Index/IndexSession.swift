@@ -288,15 +288,11 @@ final class IndexSession {
   /// What was read for the operation, for when it begins anew.
   func end() -> StoredAnswers { stored.end() }
 
-  /// What must be found by each of `reads`, less those that nobody needs any more, and what the journal has for it. The caller has the
-  /// connection, so that nothing is committed to SQLite before ``take(_:for:)``.
-  func expectations(
-    of reads: [StoredRead]
-  ) -> (reads: [(read: StoredRead, expected: StoredRead.Expectation)], journaled: JournaledRows) {
+  /// What must be found by each of `reads`, less those that nobody needs any more. The caller has the connection, so that nothing is
+  /// committed to SQLite before ``take(_:for:)``.
+  func expectations(of reads: [StoredRead]) -> [(read: StoredRead, expected: StoredRead.Expectation)] {
     takeOverIfStored()
-    return (
-      Set(reads).compactMap { read in stored.expectation(of: read).map { (read, $0) } }, stored.tables.journaled
-    )
+    return Set(reads).compactMap { read in stored.expectation(of: read).map { (read, $0) } }
   }
 
   /// Remembers what was found, or gives it to the operation that asked. What a commit has changed meanwhile is not remembered, and is

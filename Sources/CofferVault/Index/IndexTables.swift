@@ -37,7 +37,10 @@ final class IndexTables {
   private(set) var journal: CommitJournal?
   /// What the journal has and SQLite has not. Changed under `journalLock`, by who has the connection or `lock` as well: read by who
   /// has both of these.
-  private(set) var journaled = JournaledRows()
+  private var journaled = JournaledRows()
+  /// What readers look at of `journaled`, that of a copy below that of who reads in its midst. Used by who has the connection, and changed
+  /// under `lock`: so whoever changes `journaled` does it elsewhere while somebody looks, and never where somebody has only just looked.
+  private var shown: [JournaledRows] = []
   /// The last one: SQLite's or the journal's.
   private var lastCommit: [UInt8] = []
   /// Under whose key SQLite's root was sealed last.
@@ -169,11 +172,16 @@ final class IndexTables {
     }
   }
 
-  /// - Parameter journaled: as it was when that was expected.
-  func answer(
-    _ read: StoredRead, _ expected: StoredRead.Expectation, _ journaled: JournaledRows
-  ) throws -> StoredRead.Answer {
-    switch (read, expected) {
+  /// The caller goes on to read what the journal has now, without the index's lock, until ``endReading()``. Called under it.
+  func beginReading() { shown.append(journaled) }
+
+  /// Called under the index's lock.
+  func endReading() { shown.removeLast() }
+
+  /// What is expected of it is what it was at ``beginReading()``, or what it is, for who has the index's lock.
+  func answer(_ read: StoredRead, _ expected: StoredRead.Expectation) throws -> StoredRead.Answer {
+    let journaled = shown.last ?? journaled
+    return switch (read, expected) {
     case (.page(let page), .page(let tag)): .page(try readPage(page, tag: tag, journaled))
     case (.bucket(let index), .bucket(let bucket)): .bucket(try scan(index, expecting: bucket, journaled))
     case (.value(let id), .value(let tag)): .value(try value(id, tag, journaled))
@@ -407,9 +415,9 @@ final class IndexTables {
     noteFreePages()
   }
 
-  /// Stores what was in the journal in another index, which has the rows that SQLite has here.
-  func store(_ journaled: JournaledRows, in db: Database) throws {
-    guard let root = journaled.root else { return }
+  /// Stores what the journal had at ``beginReading()`` in another index, which has the rows that SQLite has here.
+  func storeJournaled(in db: Database) throws {
+    guard let journaled = shown.last, let root = journaled.root else { return }
     let statements = try IndexStatements(db)
     defer { statements.close() }
     try statements.store(journaled, root: sealed(root))

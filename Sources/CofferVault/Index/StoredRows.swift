@@ -103,7 +103,7 @@ final class StoredRows {
       throw NotInMemory()
     }
     guard let expected = expectation(of: read) else { return nil }
-    return try take(Result { try tables.answer(read, expected, tables.journaled) }, of: read)?.get()
+    return try take(Result { try tables.answer(read, expected) }, of: read)?.get()
   }
 
   // MARK: Reading
