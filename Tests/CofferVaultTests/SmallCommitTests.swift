@@ -52,12 +52,15 @@ import Testing
     let plan = AtSync()
     let vault = try fixture.create(files: FileSystem(faults: plan))
     let numbers = try Self.storedFiles(vault, 100)
+    // Makes the journal.
+    try vault.setAttributes(AttributeChanges(permissions: 0o711), of: numbers[0])
+    try vault.commit()
     for changed in 0..<3 {
       try vault.setAttributes(AttributeChanges(permissions: 0o700), of: numbers[changed])
       let found = Found()
       plan.set {
-        // A row that nobody has asked for.
-        let ended = startThread { found.set(try? Self.permissions(vault, numbers[50 + changed])) }
+        // A row that nobody has asked for, nor for one near it, with which it would have been read.
+        let ended = startThread { found.set(try? Self.permissions(vault, numbers[30 + 25 * changed])) }
         found.isInTime.store(ended.wait(timeout: .now() + 60) == .success, ordering: .relaxed)
       }
       let room = Self.room(vault)
@@ -209,11 +212,20 @@ import Testing
         }
         ended.signal()
       }
-      begun.wait()
-      for _ in 0..<1000 { sched_yield() }
+      _ = begun.wait(timeout: .now() + 60)
+      // Until it has the connection, or has had it.
+      for _ in 0..<1_000_000 where !vault.index.tables.turns.isInUse { sched_yield() }
     }
-    // Of two failures the second is that of taking the entry back.
-    if failures < 2 { try vault.commit() } else { #expect(throws: (any Error).self) { try vault.commit() } }
+    let committed = startThread {
+      // Of two failures the second is that of taking the entry back.
+      let outcome = Result { try vault.commit() }
+      if failures < 2 {
+        #expect(throws: Never.self) { try outcome.get() }
+      } else {
+        #expect(throws: (any Error).self) { try outcome.get() }
+      }
+    }
+    try #require(committed.wait(timeout: .now() + 60) == .success)
     try #require(ended.wait(timeout: .now() + 60) == .success)
     try? vault.close()
     let opened = try fixture.open()
@@ -257,7 +269,8 @@ import Testing
         } while !written.isComplete.load(ordering: .relaxed)
       }
     }
-    for _ in ended { begun.wait() }
+    defer { written.isComplete.store(true, ordering: .relaxed) }
+    for _ in ended { #expect(begun.wait(timeout: .now() + 60) == .success) }
     for round in 0..<min(3000, Effort.scaled(600)) {
       let place = round * 7 % numbers.count
       let value = UInt16(0o600 + round)
@@ -267,7 +280,7 @@ import Testing
       try vault.commit()
     }
     written.isComplete.store(true, ordering: .relaxed)
-    for ended in ended { ended.wait() }
+    for ended in ended { try #require(ended.wait(timeout: .now() + 60) == .success) }
     #expect(try vault.verify(isDeep: true).isClean)
     try fixture.expectSameAfterCrash(vault)
     try vault.close()

@@ -88,6 +88,9 @@ final class ConnectionTurns: @unchecked Sendable {
     return hasRead
   }
 
+  /// For tests.
+  var isInUse: Bool { condition.withLock { isTaken } }
+
   /// How many wait to read, for tests.
   var readerCount: Int { waitingCount.load(ordering: .relaxed) }
 

@@ -8,7 +8,7 @@ internal import GRDB
 ///
 /// Invariants, held between operations:
 /// 1. a row that was read or written lies in a bucket that was verified first;
-/// 2. the buckets in memory equal the rows in SQLite, which are those of the last commit; what changed since is in the
+/// 2. the buckets in memory equal the rows in SQLite and in the journal, which are those of the last commit; what changed since is in the
 ///    session's buffer, and what a commit under way is about to store below it;
 /// 3. after a commit that failed for another reason than a full disk, nothing more is written until the vault is opened
 ///    again.
@@ -289,7 +289,7 @@ final class Index: Sendable {
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
-  /// Commits that find no room in the journal wait meanwhile, and operations that need what is not in memory for a step.
+  /// Commits that go to SQLite wait meanwhile, and operations that need what is not in memory for a step.
   func copy(
     to path: String, isCancelled: () -> Bool
   ) throws -> (root: CommittedRoot, nextObject: UInt64) {

@@ -11,8 +11,8 @@ internal import Synchronization
 /// for SQLite: so that nobody waits for a disk, or for the transaction of a commit, who finds what they need in memory. Who
 /// does not waits for some rows of a commit, unless they are the commit's own.
 ///
-/// A small commit needs no connection: the journal has a lock of its own, so that nobody who reads waits for its disk, unless somebody is
-/// about to bring all of the journal to SQLite.
+/// A small commit is stored without the connection: the journal has a lock of its own, so that nobody who reads waits for its disk, unless
+/// somebody who has the connection is about to bring all of the journal to SQLite.
 /// Whoever takes several of the three takes the connection first, then the journal's lock, then the index's.
 final class IndexTables {
   let turns = ConnectionTurns()
@@ -33,10 +33,10 @@ final class IndexTables {
   let lock: NSLock
   /// Taken by who commits, or brings to SQLite what is in the journal, and held until it is stored.
   private let journalLock = NSLock()
-  /// Touched only under `journalLock`, and by tests.
+  /// Touched only under `journalLock`, once it is set, and by tests.
   private(set) var journal: CommitJournal?
   /// What the journal has and SQLite has not. Changed under `journalLock`, by who has the connection or `lock` as well: read by who
-  /// has both of these.
+  /// has both of these, or `journalLock`.
   private var journaled = JournaledRows()
   /// What readers look at of `journaled`, that of a copy below that of who reads in its midst. Used by who has the connection, and changed
   /// under `lock`: while it is here, `journaled` is changed in a copy, and is changed in place only behind the lock that a reader has given
@@ -312,7 +312,8 @@ final class IndexTables {
 
   // MARK: Writing
 
-  /// Makes a small commit durable in the journal; `false` where it must go to SQLite. Where it throws, the last one is stored.
+  /// Makes a small commit durable in the journal; `false` where it must go to SQLite. Where it throws, nobody knows which is the last
+  /// one, and nothing more is written.
   ///
   /// The caller has neither the connection nor the index's lock, and commits are made one after the other.
   /// - Parameter publish: called once the commit is stored, under the index's lock, before anybody can read what it has changed.

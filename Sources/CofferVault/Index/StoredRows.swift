@@ -260,7 +260,7 @@ final class StoredRows {
   /// Seals and stores what was prepared: in the journal, beside whoever reads from SQLite, or else in one transaction, between whose
   /// rows those have their turn. Needs no lock of the index's, and the caller has none.
   ///
-  /// Where it fails, the last commit is stored.
+  /// Where it fails for a full disk, the last commit is what is stored; else nobody knows, and nothing more is written.
   /// - Parameter ended: called with the outcome before anybody reads what was stored, by who has the connection or the index's lock.
   func store(_ preparation: Preparation, ended: (Result<Stored, any Error>) -> Void) {
     let sealed = Result { try SealedCommit(preparation, tables.hasher) }
