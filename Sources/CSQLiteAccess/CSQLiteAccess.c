@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <stddef.h>
+#include <string.h>
 
 int coffer_sqlite_defend(void *connection) {
   int result = sqlite3_db_config((sqlite3 *)connection, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -28,8 +29,13 @@ void coffer_sqlite_count_log(void *connection, int *page_count) {
   sqlite3_wal_hook((sqlite3 *)connection, page_count == NULL ? NULL : count_log, page_count);
 }
 
-int coffer_sqlite_is_in_transaction(void *connection) {
-  return !sqlite3_get_autocommit((sqlite3 *)connection);
+int coffer_sqlite_is_of_one_process(void *connection) {
+  char *name = NULL;
+  if (sqlite3_file_control((sqlite3 *)connection, "main", SQLITE_FCNTL_VFSNAME, &name) != SQLITE_OK) return 0;
+  // Where a layer is above it, the names of all of them, with slashes between.
+  int result = name != NULL && strstr(name, "unix-excl") != NULL;
+  sqlite3_free(name);
+  return result;
 }
 
 // The write-ahead log's file, or NULL.

@@ -8,7 +8,12 @@
 static coffer_sqlite_observer observe;
 static coffer_sqlite_checkpoint_pages checkpoint_pages;
 static coffer_sqlite_sync_failure sync_failure;
-static sqlite3_vfs *below;
+
+/// A layer of ours, and the one of SQLite's that it is put above.
+typedef struct {
+  sqlite3_vfs vfs;
+  sqlite3_vfs *below;
+} recording_layer;
 
 /// Our part of an open file; that of the layer below lies behind it.
 typedef struct {
@@ -86,11 +91,12 @@ static const sqlite3_io_methods methods = {
     file_shm_map, file_shm_lock, file_shm_barrier, file_shm_unmap, NULL, NULL,
 };
 
+static sqlite3_vfs *below(sqlite3_vfs *vfs) { return ((recording_layer *)vfs)->below; }
+
 static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int flags, int *outFlags) {
-  (void)vfs;
   recorded_file *recorded = (recorded_file *)file;
-  memset(file, 0, (size_t)below->szOsFile + sizeof(recorded_file));
-  int result = below->xOpen(below, path, BELOW(file), flags, outFlags);
+  memset(file, 0, (size_t)below(vfs)->szOsFile + sizeof(recorded_file));
+  int result = below(vfs)->xOpen(below(vfs), path, BELOW(file), flags, outFlags);
   if (BELOW(file)->pMethods) {
     recorded->base.pMethods = &methods;
     // SQLite keeps the name of a file at least until the file is closed. Files without a name are temporary.
@@ -109,9 +115,8 @@ static void tell_deletion(void) {
 }
 
 static int vfs_delete(sqlite3_vfs *vfs, const char *path, int syncFolder) {
-  (void)vfs;
   deleting = path;
-  int result = below->xDelete(below, path, syncFolder);
+  int result = below(vfs)->xDelete(below(vfs), path, syncFolder);
   if (result == SQLITE_OK) tell_deletion();
   deleting = NULL;
   return result;
@@ -126,24 +131,33 @@ static int open_directory(const char *path, int *descriptor) {
   return below_open_directory(path, descriptor);
 }
 
+/// Puts a layer above one of SQLite's, under `name`.
+static int put_above(recording_layer *layer, sqlite3_vfs *below, const char *name, int is_default) {
+  if (!below || below->iVersion < 3) return SQLITE_ERROR;
+  // What is not told is the layer below's own, which takes itself from its own table and not from its argument.
+  layer->vfs = *below;
+  layer->below = below;
+  layer->vfs.pNext = NULL;
+  layer->vfs.zName = name;
+  layer->vfs.szOsFile = below->szOsFile + (int)sizeof(recorded_file);
+  layer->vfs.xOpen = vfs_open;
+  layer->vfs.xDelete = vfs_delete;
+  return sqlite3_vfs_register(&layer->vfs, is_default);
+}
+
 int coffer_sqlite_record(
     coffer_sqlite_observer observer, coffer_sqlite_checkpoint_pages pages, coffer_sqlite_sync_failure failure) {
-  static sqlite3_vfs recorder;
-  below = sqlite3_vfs_find(NULL);
+  static recording_layer usual, of_one_process;
+  sqlite3_vfs *below = sqlite3_vfs_find(NULL);
   if (!below || below->iVersion < 3) return SQLITE_ERROR;
   observe = observer;
   checkpoint_pages = pages;
   sync_failure = failure;
+  // The layers have their system calls in common.
   below_open_directory = (int (*)(const char *, int *))below->xGetSystemCall(below, "openDirectory");
   if (!below_open_directory) return SQLITE_ERROR;
   int result = below->xSetSystemCall(below, "openDirectory", (sqlite3_syscall_ptr)open_directory);
-  if (result != SQLITE_OK) return result;
-  // What is not told is the layer below's own, which takes itself from its own table and not from its argument.
-  recorder = *below;
-  recorder.pNext = NULL;
-  recorder.zName = "coffer-recorder";
-  recorder.szOsFile = below->szOsFile + (int)sizeof(recorded_file);
-  recorder.xOpen = vfs_open;
-  recorder.xDelete = vfs_delete;
-  return sqlite3_vfs_register(&recorder, 1);
+  // In the place of SQLite's of that name, for which whoever opens an index asks.
+  if (result == SQLITE_OK) result = put_above(&of_one_process, sqlite3_vfs_find("unix-excl"), "unix-excl", 0);
+  return result == SQLITE_OK ? put_above(&usual, below, "coffer-recorder", 1) : result;
 }

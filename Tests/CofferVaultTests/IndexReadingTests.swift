@@ -44,22 +44,26 @@ import Testing
     let root = try vault.attributes(of: .rootFolder)
     let asked = DispatchSemaphore(value: 0)
     let found = Found()
-    // Nobody reads meanwhile: as while a commit writes to a slow disk.
-    let ended = try vault.index.tables.using {
-      let ended = startThread {
-        let size = try? vault.index.read { session in
-          asked.signal()
-          return try session.inode(number).byteCount
+    // Nobody reads meanwhile: as while a commit writes where little room is left.
+    let tables = vault.index.tables
+    tables.readers.want()
+    let ended = try tables.using { _ in
+      try tables.readers.pausing {
+        let ended = startThread {
+          let size = try? vault.index.read { session in
+            asked.signal()
+            return try session.inode(number).byteCount
+          }
+          found.size.withLock { $0 = size }
         }
-        found.size.withLock { $0 = size }
+        asked.wait()
+        // It has the lock, or has given it back to wait. Whoever needs nothing that is stored goes on.
+        #expect(try vault.attributes(of: .rootFolder) == root)
+        try vault.setAttributes(AttributeChanges(permissions: 0o711), of: .rootFolder)
+        #expect(try vault.attributes(of: .rootFolder).permissions == 0o711)
+        #expect(found.size.withLock { $0 } == nil)
+        return ended
       }
-      asked.wait()
-      // It has the lock, or has given it back to wait. Whoever needs nothing that is stored goes on.
-      #expect(try vault.attributes(of: .rootFolder) == root)
-      try vault.setAttributes(AttributeChanges(permissions: 0o711), of: .rootFolder)
-      #expect(try vault.attributes(of: .rootFolder).permissions == 0o711)
-      #expect(found.size.withLock { $0 } == nil)
-      return ended
     }
     ended.wait()
     #expect(found.size.withLock { $0 } == Self.size)

@@ -172,16 +172,18 @@ import Testing
     let read = vault.index.read { StoredRead.value(RowID(kind: .inode, key: $0.rowKeys.inode(number))) }
     let expected = try #require(vault.index.read { $0.expectations(of: [read]) }.first).expected
     let tables = vault.index.tables
-    try tables.using {
-      tables.lock.withLock { tables.beginReading() }
+    try tables.using { reader in
+      let journal = tables.lock.withLock { tables.beginReading() }
       let ended = startThread {
         _ = try? vault.setAttributes(AttributeChanges(permissions: 0o722), of: number)
         _ = try? vault.commit()
       }
       try #require(ended.wait(timeout: .now() + 60) == .success)
-      #expect(throws: Never.self) { try tables.answer(read, expected) }
-      tables.lock.withLock { tables.endReading() }
-      #expect(throws: (any Error).self) { try tables.answer(read, expected) }
+      #expect(throws: Never.self) { try reader.answer(read, expected, journal.rows) }
+      tables.lock.withLock { tables.endReading(journal) }
+      let now = tables.lock.withLock { tables.beginReading() }
+      #expect(throws: (any Error).self) { try reader.answer(read, expected, now.rows) }
+      tables.lock.withLock { tables.endReading(now) }
     }
     #expect(try Self.permissions(vault, number) == 0o722)
     try vault.close()
@@ -214,7 +216,7 @@ import Testing
       }
       _ = begun.wait(timeout: .now() + 60)
       // Until it has the connection, or has had it.
-      for _ in 0..<1_000_000 where !vault.index.tables.turns.isInUse { sched_yield() }
+      for _ in 0..<1_000_000 where !vault.index.tables.isInUse { sched_yield() }
     }
     let committed = startThread {
       // Of two failures the second is that of taking the entry back.
@@ -245,10 +247,14 @@ import Testing
   }
 
   /// Small commits, readers who find nothing in memory, and what is brought to SQLite in between.
-  @Test func `readers find every commit, wherever it is`() throws {
+  ///
+  /// - Parameter commitsBeforeJournal: as of ``IndexTables``: none, or so many that all commits go to SQLite.
+  @Test(arguments: [0, .max])
+  func `readers find every commit, wherever it is`(_ commitsBeforeJournal: Int) throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()
     let numbers = try Self.storedFiles(vault, 48)
+    vault.index.tables.commitsBeforeJournal = commitsBeforeJournal
     let written = Written(count: numbers.count)
     let begun = DispatchSemaphore(value: 0)
     let ended = (0..<3).map { reader in

@@ -14,9 +14,9 @@ void coffer_sqlite_remove_hooks(void *connection);
 /// must stay until the next call; NULL for nothing. `connection` is a `sqlite3 *`.
 void coffer_sqlite_count_log(void *connection, int *page_count);
 
-/// Whether a transaction that was begun has not ended: not 0. SQLite ends one by itself after some errors. `connection` is a
-/// `sqlite3 *`.
-int coffer_sqlite_is_in_transaction(void *connection);
+/// Whether the connection keeps its index of the write-ahead log in memory that connections of this process share, and lets those of
+/// no other in (SQLite's "unix-excl"): not 0. `connection` is a `sqlite3 *`.
+int coffer_sqlite_is_of_one_process(void *connection);
 
 /// The length of the database's file, without what the write-ahead log has yet to add to it, in bytes. `connection` is a
 /// `sqlite3 *`.

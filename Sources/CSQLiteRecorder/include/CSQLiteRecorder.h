@@ -1,4 +1,4 @@
-// A layer over SQLite's default file layer that tells what SQLite stores. For tests.
+// Layers over SQLite's file layers that tell what SQLite stores. For tests.
 #ifndef COFFER_SQLITE_RECORDER_H
 #define COFFER_SQLITE_RECORDER_H
 
@@ -28,8 +28,8 @@ typedef int (*coffer_sqlite_checkpoint_pages)(const char *path);
 /// Whether making the file at `path` durable shall fail, after its bytes were made so: as a disk that fails to answer does.
 typedef int (*coffer_sqlite_sync_failure)(const char *path);
 
-/// Makes a layer that tells `observer` everything the default of all connections that are opened from now on. Once in a
-/// process. Returns an SQLite result code.
+/// Puts layers that tell `observer` everything above SQLite's default and its "unix-excl", for all connections that are opened from now
+/// on. Once in a process. Returns an SQLite result code.
 int coffer_sqlite_record(
     coffer_sqlite_observer observer, coffer_sqlite_checkpoint_pages pages, coffer_sqlite_sync_failure failure);
 

@@ -5,6 +5,9 @@ internal import CofferSystem
 /// The sealed root: what a commit writes last, or the journal has a ``RootChange`` of. Through the buckets that it holds, and the tags of the pages that hold the
 /// others, it authenticates every row.
 struct RootRecord: Equatable, Sendable {
+  /// What it is sealed for, as other values are for their row's key.
+  static let row: [UInt8] = [1]
+
   /// Rises with every commit.
   var generation: UInt64
   /// Drawn for each commit, and names what it left: the journal's entries follow it, and the anchor knows it.

@@ -14,8 +14,8 @@ internal import GRDB
 ///    again.
 ///
 /// No operation reads from SQLite under the lock. One that needs what is not in memory is undone and begins anew when that was
-/// read: so nobody waits for a disk, or for a commit's transaction, but who needs something from there. A small commit goes to the
-/// journal, for which only commits wait, and who brings it to SQLite.
+/// read, through a connection of its own: so nobody waits for a disk but for what they themselves need from there, and only commits wait
+/// for commits.
 final class Index: Sendable {
   /// Kept open; all statements run past the queue, while nobody else uses the connection (`IndexTables`).
   private let queue: DatabaseQueue
@@ -34,7 +34,9 @@ final class Index: Sendable {
     let root = RootRecord(branch: Randomness.bytes(RootRecord.branchByteCount))
     defer { try? queue.close() }
     return try queue.inDatabase { db in
-      let tables = try IndexTables(db, keys: keys, vault: vault, lock: NSLock())
+      let tables = try IndexTables(db, keys: keys, vault: vault, lock: NSLock()) { memory in
+        try IndexDatabase.openReader(at: path, memory)
+      }
       let session = IndexSession(stored: StoredRows(tables, new: root), keys: keys)
       defer { tables.close() }
       try session.operation { try firstRows(session) }
@@ -47,9 +49,18 @@ final class Index: Sendable {
   }
 
   init(in folder: VaultFolder, keys: UnlockedKeys, vault: VaultID) throws {
-    queue = try IndexDatabase.open(at: folder.path + "/" + VaultFormat.index)
+    let path = folder.path + "/" + VaultFormat.index
+    queue = try IndexDatabase.open(at: path)
     (tables, session) = try queue.inDatabase { [lock] db in
-      let tables = try IndexTables(db, keys: keys, vault: vault, lock: lock)
+      let tables = try IndexTables(db, keys: keys, vault: vault, lock: lock) { memory in
+        // The path may lead to another vault by now.
+        let here = try folder.files.status(of: VaultFormat.index, in: folder.descriptor)
+        let there = try folder.files.status(of: path)
+        guard let here, let there, (here.device, here.inode) == (there.device, there.inode) else {
+          throw VaultError.damaged(what: VaultFormat.index)
+        }
+        return try IndexDatabase.openReader(at: path, memory)
+      }
       do {
         try tables.readJournal(CommitJournal(in: folder, metadataKey: keys.metadata, vault: vault))
         let session = IndexSession(stored: try StoredRows(tables), keys: keys)
@@ -122,36 +133,32 @@ final class Index: Sendable {
   ///
   /// - Parameter ahead: what it is likely to need next, and is read with the others where that is simple.
   private func fetch(_ missing: [StoredRead], _ ahead: [StoredRead], for answers: inout StoredAnswers) {
-    // Another thread may read for this one.
-    var found = answers
-    var isComplete = false
-    tables.using(for: missing) { [self] isWithin in
-      isComplete = read(missing, withFailures: !isWithin, for: &found)
-      _ = read(ahead.filter { !tables.isUnderWay($0) }, withFailures: false, for: &found)
+    tables.reading { reader, isAlone in
+      let isComplete = read(missing, by: reader, withFailures: isAlone, for: &answers)
+      if isComplete { _ = read(ahead, by: reader, withFailures: false, for: &answers) }
+      return !isComplete
     }
-    if !isComplete { tables.using { _ = read(missing, withFailures: true, for: &found) } }
-    answers = found
   }
 
   /// Called by tests' readers, which know what they expect and have not looked yet.
   nonisolated(unsafe) var willAnswer: ([StoredRead]) -> Void = { _ in }
 
-  /// Called by who has the connection. `false` where something failed and is left out for it.
-  private func read(_ missing: [StoredRead], withFailures: Bool, for answers: inout StoredAnswers) -> Bool {
-    let wanted = lock.withLock {
-      tables.beginReading()
-      return session.expectations(of: missing)
-    }
+  /// - Parameter withFailures: whether what is not as expected is damaged. Else it may have been changed meanwhile, and is left out.
+  /// - Returns: whether nothing was left out.
+  private func read(
+    _ reads: [StoredRead], by reader: RowReader, withFailures: Bool, for answers: inout StoredAnswers
+  ) -> Bool {
+    let (journal, wanted) = lock.withLock { (tables.beginReading(), session.expectations(of: reads)) }
     willAnswer(wanted.map(\.read))
     let outcomes = wanted.map { wanted in
       (
         read: wanted.read, expected: wanted.expected,
-        outcome: Swift.Result { try tables.answer(wanted.read, wanted.expected) }
+        outcome: Swift.Result { try reader.answer(wanted.read, wanted.expected, journal.rows) }
       )
     }
     let told = outcomes.filter { withFailures || (try? $0.outcome.get()) != nil }
     lock.withLock {
-      tables.endReading()
+      tables.endReading(journal)
       session.take(told, for: &answers)
     }
     return told.count == outcomes.count
@@ -159,7 +166,7 @@ final class Index: Sendable {
 
   /// Runs `body` while nobody else uses the connection or the session.
   private func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
-    try tables.using {
+    try tables.using { _ in
       lock.lock()
       defer { lock.unlock() }
       session.takeOverIfStored()
@@ -170,30 +177,31 @@ final class Index: Sendable {
     }
   }
 
-  /// Takes more memory, for who lists folders and opens files again and again; see ``IndexSession/remember(_:)``.
+  /// Takes more memory, for who lists folders and opens files again and again; see ``IndexSession/remember(_:)``. They read beside each
+  /// other and whoever stores something.
   func remember(_ count: Int?) {
+    tables.readers.forget()
+    if count != nil { tables.readers.want(.ample) }
     exclusively {
       session.remember(count)
-      // Where these fail, reading is slower, or memory stays, and nothing else.
-      if count != nil {
-        try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -8192") }
-      } else {
-        try? queue.inDatabase { db in try db.execute(sql: "PRAGMA cache_size = -2048") }
-        try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
-      }
+      // Where this fails, memory stays, and nothing else.
+      if count == nil { shrinkMemory() }
     }
   }
+
+  private func shrinkMemory() { try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") } }
 
   /// Reads everything anew from here on, whatever is in memory: for who wants to know what is stored.
   ///
   /// Throws where what waits in the journal cannot be stored; not where the disk is full, for it can be read where it is.
   func forgetOpened() throws {
-    try tables.using {
+    try tables.using { _ in
       do { try tables.emptyJournal() } catch  where VaultError.wrapping(error) == .full {}
     }
+    tables.readers.shrinkMemory()
     exclusively {
       session.forgetOpened()
-      try? queue.inDatabase { db in try db.execute(sql: "PRAGMA shrink_memory") }
+      shrinkMemory()
     }
   }
 
@@ -284,48 +292,45 @@ final class Index: Sendable {
   }
 
   /// Gives the room of the log back, as far as the index has room for what it holds.
-  func cutLog() { tables.using { tables.cutLog() } }
-  private func emptyLog(growingBy limit: Int) { tables.using { tables.emptyLog(growingBy: limit) } }
+  func cutLog() { tables.using { _ in tables.cutLog() } }
+  private func emptyLog(growingBy limit: Int) { tables.using { _ in tables.emptyLog(growingBy: limit) } }
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
-  /// Commits that go to SQLite wait meanwhile, and operations that need what is not in memory for a step.
+  /// Commits that go to SQLite wait meanwhile.
   func copy(
     to path: String, isCancelled: () -> Bool
   ) throws -> (root: CommittedRoot, nextObject: UInt64) {
-    try tables.using(lettingReadersIn: true) {
-      let copied = try lock.withLock {
+    try tables.using { _ in
+      let (copied, journal) = try lock.withLock {
         try session.requireUsable()
         session.takeOverIfStored()
-        tables.beginReading()
-        return (session.committed, session.committedNextObject)
+        return ((session.committed, session.committedNextObject), tables.beginReading())
       }
-      defer { lock.withLock { tables.endReading() } }
+      defer { lock.withLock { tables.endReading(journal) } }
       let copy = try DatabaseQueue(path: path)
       try withoutActuallyEscaping(isCancelled) { isCancelled in
-        // In no transaction, which a reader's failure could end.
         try queue.inDatabase { source in
           try copy.inDatabase { target in
             try source.backup(to: target, pagesPerStep: Self.pagesPerStep) { _ in
               if isCancelled() { throw VaultError.cancelled }
-              self.tables.letReadersIn()
             }
           }
         }
       }
-      try copy.inDatabase { try tables.storeJournaled(in: $0) }
+      try copy.inDatabase { try tables.store(journal, in: $0) }
       try copy.close()
       return copied
     }
   }
 
-  /// Pages of a copy between two turns of readers.
+  /// Pages of a copy between two looks at whether it is wanted any more.
   private static let pagesPerStep: CInt = 128
 
   /// Waits for a commit that is under way. Nothing can be done afterwards.
   func close() throws {
     while let commit = exclusively({ session.endUnlessCommitting() }) { commit.wait() }
-    tables.using { tables.close() }
+    tables.using { _ in tables.close() }
     try queue.close()
   }
 }

@@ -22,7 +22,7 @@ enum IndexDatabase {
   ]
 
   static func create(at path: String) throws {
-    let queue = try open(path, creating: true)
+    let queue = try open(path, .create)
     try queue.inDatabase { db in
       try db.inTransaction {
         for statement in schema { try db.execute(sql: statement) }
@@ -33,8 +33,14 @@ enum IndexDatabase {
   }
 
   /// Opens an index whose schema is exactly the one that this version makes.
-  static func open(at path: String) throws -> DatabaseQueue {
-    let queue = try open(path, creating: false)
+  static func open(at path: String) throws -> DatabaseQueue { try checked(open(path, .write)) }
+
+  /// Opens one more connection to an index that is open already, which reads beside it.
+  static func openReader(at path: String, _ memory: Memory) throws -> DatabaseQueue {
+    try checked(open(path, .read(memory)))
+  }
+
+  private static func checked(_ queue: DatabaseQueue) throws -> DatabaseQueue {
     let found = try queue.inDatabase { db in
       try String.fetchAll(db, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
     }
@@ -42,7 +48,21 @@ enum IndexDatabase {
     return queue
   }
 
-  private static func open(_ path: String, creating: Bool) throws -> DatabaseQueue {
+  /// What a connection may keep of the index's pages: 512 KiB, 2 MiB or 4.
+  enum Memory: String, Sendable {
+    case little = "PRAGMA cache_size = -512"
+    case usual = "PRAGMA cache_size = -2048"
+    case ample = "PRAGMA cache_size = -4096"
+  }
+
+  private enum Purpose {
+    case create, write
+    case read(Memory)
+
+    var isCreation: Bool { if case .create = self { true } else { false } }
+  }
+
+  private static func open(_ path: String, _ purpose: Purpose) throws -> DatabaseQueue {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
     // The vault keeps one transaction open over many operations; see `Index`.
@@ -51,19 +71,27 @@ enum IndexDatabase {
       guard let connection = db.sqliteConnection,
         coffer_sqlite_defend(UnsafeMutableRawPointer(connection)) == 0
       else { throw VaultError.damaged(what: "the index cannot be opened defensively") }
-      if creating {
+      // One process holds the vault's lock. Its connections share what they know of the log in its memory, so that the index needs no
+      // file for that, which others could write to.
+      guard coffer_sqlite_is_of_one_process(UnsafeMutableRawPointer(connection)) != 0 else {
+        throw VaultError.damaged(what: "the index cannot be opened for one process alone")
+      }
+      if purpose.isCreation {
         try db.execute(sql: "PRAGMA page_size = 8192")
         try db.execute(sql: "PRAGMA application_id = 1131374182")
       }
-      // One process holds the vault's lock, so the index needs no shared memory file.
-      try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
       try db.execute(sql: "PRAGMA journal_mode = WAL")
       try db.execute(sql: "PRAGMA synchronous = FULL")
       try db.execute(sql: "PRAGMA secure_delete = ON")
       try db.execute(sql: "PRAGMA temp_store = MEMORY")
-      try db.execute(sql: "PRAGMA cache_size = -2048")
       // More than the log has between two checkpoints (1,000 pages): to cut it and let it grow again is work of the disk's.
       try db.execute(sql: "PRAGMA journal_size_limit = 16777216")
+      if case .read(let memory) = purpose {
+        try db.execute(sql: memory.rawValue)
+        try db.execute(sql: "PRAGMA query_only = ON")
+      } else {
+        try db.execute(sql: Memory.usual.rawValue)
+      }
       // Slots are used again as soon as a commit is durable, so a commit that is not would corrupt: assert it.
       guard try Int.fetchOne(db, sql: "PRAGMA synchronous") == 2,
         try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal",
@@ -71,6 +99,18 @@ enum IndexDatabase {
         try Int.fetchOne(db, sql: "PRAGMA application_id") == applicationID
       else { throw VaultError.damaged(what: "the index's settings") }
     }
-    return try DatabaseQueue(path: path, configuration: configuration)
+    return try DatabaseQueue(path: uri(path, purpose), configuration: configuration)
+  }
+
+  /// With SQLite's layer for the files of a single process. None is made where none is to be made.
+  private static func uri(_ path: String, _ purpose: Purpose) throws -> String {
+    var allowed = CharacterSet.urlPathAllowed
+    allowed.remove(";")
+    guard let path = path.addingPercentEncoding(withAllowedCharacters: allowed) else {
+      throw VaultError.damaged(what: "the path of the index")
+    }
+    let options = purpose.isCreation ? "?vfs=unix-excl&mode=rwc" : "?vfs=unix-excl&mode=rw"
+    // An absolute path may begin with more than one slash, which would name a host.
+    return (path.hasPrefix("/") ? "file://" : "file:") + path + options
   }
 }

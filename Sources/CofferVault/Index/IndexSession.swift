@@ -227,7 +227,7 @@ final class IndexSession {
     operationCountAtFailure = operationCount
   }
 
-  /// Where the commit under way is stored, it is the last one from now on. The caller has the connection, or has stored it.
+  /// Where the commit under way is stored, it is the last one from now on.
   func takeOverIfStored() {
     guard let commit = underWay, case .success(let result)? = commit.outcome else { return }
     stored.takeOver(result)
@@ -288,8 +288,7 @@ final class IndexSession {
   /// What was read for the operation, for when it begins anew.
   func end() -> StoredAnswers { stored.end() }
 
-  /// What must be found by each of `reads`, less those that nobody needs any more. The caller has the connection, so that nothing is
-  /// committed to SQLite before ``take(_:for:)``.
+  /// What must be found by each of `reads`, less those that nobody needs any more.
   func expectations(of reads: [StoredRead]) -> [(read: StoredRead, expected: StoredRead.Expectation)] {
     takeOverIfStored()
     return Set(reads).compactMap { read in stored.expectation(of: read).map { (read, $0) } }

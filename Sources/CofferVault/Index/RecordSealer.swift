@@ -24,7 +24,7 @@ final class RecordSealer: Sendable {
     keys.withLock { $0[index] }.map { RecordKey(salt: index, key: $0, context: context) }
   }
 
-  /// The key of a salt as the index has it, kept for the next record. The caller has the connection.
+  /// The key of a salt as the index has it, kept for the next record.
   func key(_ index: UInt32, stored salt: [UInt8]?) throws -> RecordKey {
     guard let salt, salt.count == Self.saltByteCount else { throw VaultError.damaged(what: "a salt") }
     let key = key(index, drawn: salt)
@@ -63,7 +63,7 @@ struct RecordKey: Sendable {
   }
 
   func seal(_ root: RootRecord) throws -> [UInt8] {
-    try IndexTables.rootRow.withUnsafeBytes { try seal(root.encoded(), kind: .root, row: $0) }
+    try RootRecord.row.withUnsafeBytes { try seal(root.encoded(), kind: .root, row: $0) }
   }
 
   func open(_ value: UnsafeRawBufferPointer, kind: RecordKind, row: UnsafeRawBufferPointer) throws -> [UInt8] {

@@ -257,26 +257,19 @@ final class StoredRows {
   /// Changes that are looked at together where a commit needs what is not in memory.
   private static let prepareAhead = 512
 
-  /// Seals and stores what was prepared: in the journal, beside whoever reads from SQLite, or else in one transaction, between whose
-  /// rows those have their turn. Needs no lock of the index's, and the caller has none.
+  /// Seals and stores what was prepared: in the journal, or else in SQLite. Nobody who reads waits for it. Needs no lock of the index's,
+  /// and the caller has none.
   ///
   /// Where it fails for a full disk, the last commit is what is stored; else nobody knows, and nothing more is written.
-  /// - Parameter ended: called with the outcome before anybody reads what was stored, by who has the connection or the index's lock.
+  /// - Parameter ended: called with the outcome under the index's lock, before anybody can know what was stored.
   func store(_ preparation: Preparation, ended: (Result<Stored, any Error>) -> Void) {
-    let sealed = Result { try SealedCommit(preparation, tables.hasher) }
-    let stored = sealed.map { Stored(commit: $0, key: preparation.key) }
     do {
-      let commit = try sealed.get()
-      if try tables.addToJournal(commit, publish: { ended(stored) }) { return }
+      let commit = try SealedCommit(preparation, tables.hasher)
+      let stored = Stored(commit: commit, key: preparation.key)
+      if try tables.addToJournal(commit, publish: { ended(.success(stored)) }) { return }
+      try tables.using { _ in try tables.write(commit, publish: { ended(.success(stored)) }) }
     } catch {
-      return tables.lock.withLock { ended(.failure(error)) }
-    }
-    tables.using(lettingReadersIn: true) {
-      ended(
-        Result {
-          try tables.write(sealed.get())
-          return try stored.get()
-        })
+      tables.lock.withLock { ended(.failure(error)) }
     }
   }
 

@@ -1,0 +1,455 @@
+import CofferCrypto
+import CofferFiles
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+import GRDB
+import Synchronization
+import Testing
+
+@testable import CofferVault
+
+/// Who reads what is stored, beside who stores something and beside each other.
+@Suite(.timeLimit(.minutes(10))) struct IndexReadersTests {
+  private final class Shared<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+    init(_ value: Value) { self.value = Mutex(value) }
+    var now: Value { value.withLock { $0 } }
+    func set(_ new: Value) { value.withLock { $0 = new } }
+    func change(_ body: (inout Value) -> Void) { value.withLock { body(&$0) } }
+  }
+
+  private static func wait(for semaphore: DispatchSemaphore) -> Bool {
+    semaphore.wait(timeout: .now() + 60) == .success
+  }
+
+  // MARK: Connections
+
+  /// Opens readers of a vault's index, and counts them.
+  private final class Openings: @unchecked Sendable {
+    let path: String
+    let fails = Atomic(false)
+    let memories = Shared<[IndexDatabase.Memory]>([])
+
+    init(_ fixture: VaultFixture) { path = fixture.vaultPath + "/" + VaultFormat.index }
+
+    func readers(_ vault: Vault) -> IndexReaders {
+      let (hasher, sealer) = (vault.index.tables.hasher, vault.index.tables.sealer)
+      return IndexReaders { [self] memory in
+        if fails.load(ordering: .relaxed) { throw VaultError.full }
+        memories.change { $0.append(memory) }
+        let queue = try IndexDatabase.openReader(at: path, memory)
+        return IndexReaders.Reader(queue, try queue.inDatabase { try RowReader($0, hasher, sealer) })
+      }
+    }
+  }
+
+  @Test func `each who reads has a connection, and nobody before it is wanted or after it is closed`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let openings = Openings(fixture)
+    let readers = openings.readers(vault)
+    #expect(!readers.use { _ in })
+    readers.want(.ample)
+    readers.want(.usual)
+    #expect(readers.areWanted)
+    var seen: Set<ObjectIdentifier> = []
+    for _ in 0..<3 { #expect(readers.use { seen.insert(ObjectIdentifier($0)) }) }
+    #expect(seen.count == 1)
+    // One within the other, as on threads of their own.
+    func nest(_ depth: Int) {
+      let hasRead = readers.use { reader in
+        seen.insert(ObjectIdentifier(reader))
+        #expect(throws: Never.self) { try reader.root() }
+        if depth > 1 { nest(depth - 1) }
+      }
+      #expect(hasRead)
+    }
+    nest(4)
+    #expect(seen.count == 4)
+    #expect(openings.memories.now == [.ample, .little, .little, .little])
+    readers.forget()
+    #expect(readers.count == 0)
+    #expect(!readers.areWanted && !readers.use { _ in })
+    readers.want()
+    nest(2)
+    #expect(openings.memories.now.suffix(2) == [.little, .little])
+    readers.shrinkMemory()
+    #expect(readers.count == 0)
+    nest(1)
+    #expect(openings.memories.now.count == 7)
+    readers.close()
+    readers.want()
+    #expect(readers.count == 0 && !readers.use { _ in })
+    try vault.close()
+  }
+
+  @Test func `where none can be opened the next who reads tries again`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let openings = Openings(fixture)
+    let readers = openings.readers(vault)
+    readers.want()
+    openings.fails.store(true, ordering: .relaxed)
+    for _ in 0..<2 * IndexReaders.limit { #expect(!readers.use { _ in }) }
+    openings.fails.store(false, ordering: .relaxed)
+    #expect(readers.use { _ in })
+    #expect(readers.count == 1)
+    readers.close()
+    try vault.close()
+  }
+
+  @Test func `more than there may be wait for the others`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let readers = Openings(fixture).readers(vault)
+    readers.want()
+    let using = DispatchSemaphore(value: 0)
+    let mayEnd = DispatchSemaphore(value: 0)
+    let all = (0..<IndexReaders.limit).map { _ in
+      startThread {
+        let hasRead = readers.use { _ in
+          using.signal()
+          #expect(Self.wait(for: mayEnd))
+        }
+        #expect(hasRead)
+      }
+    }
+    for _ in all { try #require(Self.wait(for: using)) }
+    let one = startThread { #expect(readers.use { _ in using.signal() }) }
+    #expect(using.wait(timeout: .now()) == .timedOut)
+    mayEnd.signal()
+    try #require(Self.wait(for: using))
+    try #require(Self.wait(for: one))
+    for _ in all.dropFirst() { mayEnd.signal() }
+    for ended in all { try #require(Self.wait(for: ended)) }
+    #expect(readers.count == IndexReaders.limit)
+    readers.close()
+    try vault.close()
+  }
+
+  private final class Usage: Sendable {
+    let reading = Atomic(0)
+    let isAlone = Atomic(false)
+    let readCount = Atomic(0)
+  }
+
+  @Test func `while somebody must be alone nobody reads, and before and after it everybody does`() async throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let readers = Openings(fixture).readers(vault)
+    readers.want()
+    let usage = Usage()
+    let rounds = Effort.scaled(1000)
+    await withTaskGroup(of: Void.self) { group in
+      for kind in 0..<5 {
+        group.addTask {
+          for round in 0..<rounds {
+            if kind == 0 {
+              readers.pausing {
+                usage.isAlone.store(true, ordering: .sequentiallyConsistent)
+                let reading = usage.reading.load(ordering: .sequentiallyConsistent)
+                #expect(reading == 0)
+                let hasRead = readers.use { _ in }
+                #expect(!hasRead)
+                usage.isAlone.store(false, ordering: .sequentiallyConsistent)
+              }
+            } else if kind == 1, round.isMultiple(of: 50) {
+              readers.shrinkMemory()
+            } else {
+              let hasRead = readers.use { _ in
+                usage.reading.add(1, ordering: .sequentiallyConsistent)
+                let isAlone = usage.isAlone.load(ordering: .sequentiallyConsistent)
+                #expect(!isAlone)
+                usage.reading.subtract(1, ordering: .sequentiallyConsistent)
+              }
+              if hasRead { usage.readCount.add(1, ordering: .relaxed) }
+            }
+          }
+        }
+      }
+    }
+    let readCount = usage.readCount.load(ordering: .relaxed)
+    #expect(readCount > 0)
+    #expect(readers.use { _ in })
+    readers.close()
+    try vault.close()
+  }
+
+  @Test func `who is alone with the index is asked for what others leave out`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let tables = vault.index.tables
+    var calls: [Bool] = []
+    // Nobody has the index's own.
+    tables.reading { _, isAlone in
+      calls.append(isAlone)
+      return true
+    }
+    #expect(calls == [true])
+    #expect(!tables.readers.areWanted)
+    // From the first on who would have had to wait, each has one.
+    calls = []
+    let found = Shared<[Bool]>([])
+    tables.using { _ in
+      let ended = startThread {
+        vault.index.tables.reading { _, isAlone in
+          found.change { $0.append(isAlone) }
+          return false
+        }
+      }
+      #expect(Self.wait(for: ended))
+    }
+    #expect(found.now == [false])
+    for needsToBeAlone in [false, true] {
+      calls = []
+      tables.reading { _, isAlone in
+        calls.append(isAlone)
+        #expect(tables.isInUse == isAlone)
+        return needsToBeAlone
+      }
+      #expect(calls == (needsToBeAlone ? [false, true] : [false]))
+    }
+    try vault.close()
+  }
+
+  // MARK: In the midst of a commit
+
+  private static let count = 400
+
+  /// With files of which every second one has been changed since the last commit, and nothing of the others in memory.
+  ///
+  /// - Parameter isJournaled: the journal has some rows, of both kinds.
+  private static func changedVault(
+    _ fixture: VaultFixture, isJournaled: Bool = false
+  ) throws -> (vault: Vault, numbers: [InodeNumber]) {
+    let vault = try fixture.create()
+    // So that pages say what buckets must hold, too.
+    vault.index.read { $0.heldBucketLimit = 0 }
+    // Straight to SQLite, however small they are.
+    vault.index.tables.commitsBeforeJournal = .max
+    var numbers: [InodeNumber] = []
+    for number in 0..<count {
+      let file = try vault.createFile(at: VaultPath("file\(number)"))
+      // Too much for the journal, all together.
+      try file.write([UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 3000 + number), at: 0)
+      try file.close()
+      numbers.append(try vault.attributes(at: VaultPath("file\(number)")).number)
+    }
+    // Their names have buckets of their own, so that not all can be in pages that the files' rows make known.
+    for number in 0..<16 {
+      try vault.makeDirectory(at: VaultPath("folder\(number)"))
+      try vault.createFile(at: VaultPath("folder\(number)/file")).close()
+    }
+    try vault.commit()
+    try vault.index.forgetOpened()
+    if isJournaled {
+      vault.index.tables.commitsBeforeJournal = 1
+      for number in 0..<20 { try vault.setAttributes(AttributeChanges(permissions: 0o600), of: numbers[number]) }
+      try vault.commit()
+      #expect(
+        try vault.index.tables.using { _ in try #require(vault.index.tables.journal).room } < CommitJournal.byteCount
+          / 2
+          + CommitJournal.byteCount / 4)
+    }
+    // In an order in which nobody is given those between.
+    for first in stride(from: 0, to: 40, by: 2) {
+      for number in stride(from: first, to: count, by: 40) {
+        try vault.setAttributes(AttributeChanges(permissions: 0o700), of: numbers[number])
+      }
+    }
+    return (vault, numbers)
+  }
+
+  private static func reads(_ vault: Vault, _ numbers: [InodeNumber]) -> [StoredRead] {
+    let rows = vault.index.read { session in numbers.map { RowID(kind: .inode, key: session.rowKeys.inode($0)) } }
+    return rows.map { .value($0) } + (0..<VaultFormat.bucketCount / 64).map { .page($0) }
+  }
+
+  @Test(arguments: [false, true])
+  func `who needs what is stored has it in the midst of a commit`(isJournaled: Bool) throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.changedVault(fixture, isJournaled: isJournaled)
+    let tables = vault.index.tables
+    let size = Shared<UInt64?>(nil)
+    var stepCount = 0
+    tables.willCommit = {
+      stepCount += 1
+      let ended = startThread { size.set(try? vault.index.read { try $0.inode(numbers[7]).byteCount }) }
+      #expect(Self.wait(for: ended))
+      #expect(size.now == 3007)
+    }
+    try vault.commit()
+    tables.willCommit = {}
+    #expect(stepCount == 1)
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  /// Up to the end of its transaction everything is as the last commit left it; and then what it leaves is.
+  @Test(arguments: [false, true])
+  func `who reads beside a commit finds the last one's rows, or is not told anything`(isJournaled: Bool) throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.changedVault(fixture, isJournaled: isJournaled)
+    let tables = vault.index.tables
+    // Known, so that the session says what must be found.
+    for number in numbers { _ = try vault.attributes(of: number) }
+    let expectations = vault.index.read { [reads = Self.reads(vault, numbers)] in $0.expectations(of: reads) }
+    let pageCount = expectations.count { if case .page = $0.read { true } else { false } }
+    #expect(pageCount > 0)
+    #expect(expectations.count - pageCount == numbers.count)
+    tables.readers.want()
+    let journal = tables.lock.withLock { tables.beginReading() }
+    func failureCount() -> Int {
+      var count = 0
+      let hasRead = tables.readers.use { reader in
+        count = expectations.count { (try? reader.answer($0.read, $0.expected, journal.rows)) == nil }
+      }
+      #expect(hasRead)
+      return count
+    }
+    var counts: [Int] = []
+    tables.willCommit = { counts.append(failureCount()) }
+    tables.willPublish = { counts.append(failureCount()) }
+    try vault.commit()
+    (tables.willCommit, tables.willPublish) = ({}, {})
+    tables.lock.withLock { tables.endReading(journal) }
+    try #require(counts.count == 2)
+    #expect(counts[0] == 0)
+    // The changed ones, but for those that stood in the journal: these are as they were when it was asked for.
+    #expect(counts[1] >= numbers.count / 2 - (isJournaled ? 20 : 0))
+    #expect(counts[1] <= numbers.count / 2 + pageCount)
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  /// Who asks between the end of a transaction and its being known finds rows that nobody expects yet.
+  @Test func `what does not fit beside a commit is asked for again after it`() throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.changedVault(fixture)
+    let tables = vault.index.tables
+    tables.readers.want()
+    // A neighbour that is not changed, in the bucket of one that is.
+    let buckets = numbers.map { number in vault.index.read { $0.rowKeys.inode(number).bucket } }
+    let pair = try #require(
+      numbers.indices.dropFirst().first { !$0.isMultiple(of: 2) && buckets[$0] == buckets[$0 - 1] })
+    tables.willCommit = {
+      // As where many others have been read since the commit looked.
+      vault.index.read { session in
+        session.remember(nil)
+        session.stored.forgetVerified { _ in false }
+      }
+    }
+    let looks = Shared(0)
+    let size = Shared<Result<UInt64, any Error>?>(nil)
+    var ended: DispatchSemaphore?
+    tables.willPublish = {
+      vault.index.willAnswer = { reads in if !reads.isEmpty { looks.change { $0 += 1 } } }
+      ended = startThread {
+        size.set(Result { try vault.index.read { try $0.inode(numbers[pair]).byteCount } })
+      }
+      // It finds something else than it expects, and waits for who stores.
+      while looks.now == 0 { sched_yield() }
+    }
+    try vault.commit()
+    (tables.willCommit, tables.willPublish) = ({}, {})
+    try #require(Self.wait(for: try #require(ended)))
+    vault.index.willAnswer = { _ in }
+    #expect(looks.now > 1)
+    #expect(try #require(size.now).get() == UInt64(3000 + pair))
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  @Test func `who needs what is stored has it in the midst of a copy`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    // Some steps of it.
+    for number in 0..<2 * Self.count {
+      let file = try vault.createFile(at: VaultPath("file\(number)"))
+      try file.write([UInt8](repeating: 7, count: 3000 + number), at: 0)
+      try file.close()
+    }
+    try vault.commit()
+    let number = try vault.attributes(at: VaultPath("file9")).number
+    try vault.index.forgetOpened()
+    let size = Shared<UInt64?>(nil)
+    var stepCount = 0
+    _ = try vault.index.copy(to: fixture.folder("copy")) {
+      stepCount += 1
+      if stepCount == 1 {
+        let ended = startThread { size.set(try? vault.index.read { try $0.inode(number).byteCount }) }
+        #expect(Self.wait(for: ended))
+      }
+      return false
+    }
+    #expect(stepCount > 1)
+    #expect(size.now == 3009)
+    try vault.close()
+  }
+
+  // MARK: What is on the disk
+
+  /// The pages that connections have in memory are not what is stored.
+  @Test func `who verifies reads through no connection what it has read before`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    for number in 0..<200 { try vault.createFile(at: VaultPath("file\(number)")).close() }
+    try vault.commit()
+    try vault.index.forgetOpened()
+    vault.index.tables.readers.want()
+    #expect(try vault.verify(isDeep: false).isClean)
+    // What the log has goes into the index, so that it is read from there.
+    vault.index.cutLog()
+    #expect(try vault.verify(isDeep: false).isClean)
+    #expect(vault.index.tables.readers.count > 0)
+
+    let path = fixture.vaultPath + "/" + VaultFormat.index
+    let file = try FileHandle(forUpdating: URL(filePath: path))
+    let byteCount = try file.seekToEnd()
+    for page in 1..<byteCount / UInt64(IndexDatabase.pageSize) {
+      try file.seek(toOffset: page * UInt64(IndexDatabase.pageSize))
+      try file.write(contentsOf: Data(repeating: 0x5a, count: IndexDatabase.pageSize))
+    }
+    try file.close()
+    #expect((try? vault.verify(isDeep: false).isClean) != true)
+    try? vault.close()
+  }
+
+  @Test func `the index has no file but itself and its log, whoever reads`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    for number in 0..<20 { try vault.createFile(at: VaultPath("file\(number)")).close() }
+    try vault.commit()
+    vault.index.tables.readers.want()
+    try vault.index.forgetOpened()
+    _ = try vault.attributes(at: VaultPath("file3"))
+    #expect(vault.index.tables.readers.count == 1)
+    let names = try FileManager.default.contentsOfDirectory(atPath: fixture.vaultPath)
+    #expect(Set(names.filter { $0.hasPrefix("index") }) == ["index.sqlite", "index.sqlite-wal"])
+    // Connections of another layer are as those of another process.
+    try vault.close()
+    #expect(!FileManager.default.fileExists(atPath: fixture.vaultPath + "/index.sqlite-wal"))
+  }
+
+  @Test(arguments: [
+    "with space", "per%20cent", "what?vfs=unix", "hash#tag", "semi;colon", "ümläut", "plus+and&=", "//two",
+  ])
+  func `an index is opened wherever it lies`(_ name: String) throws {
+    let fixture = try VaultFixture()
+    let folder = fixture.folder("x") + "/" + name
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let path = (name.hasPrefix("/") ? "/" : "") + folder + "/" + VaultFormat.index
+    try IndexDatabase.create(at: path)
+    let queue = try IndexDatabase.open(at: path)
+    let reader = try IndexDatabase.openReader(at: path, .little)
+    #expect(try reader.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM entry") } == 0)
+    #expect(throws: (any Error).self) {
+      try reader.inDatabase { try $0.execute(sql: "INSERT INTO salt(id, value) VALUES (1, x'00')") }
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).contains(VaultFormat.index))
+    try reader.close()
+    try queue.close()
+  }
+}
