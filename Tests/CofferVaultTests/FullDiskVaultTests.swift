@@ -84,6 +84,7 @@ struct FullDiskVaultTests {
     }
     try small.disk.fill()
     tables.readers.want()
+    defer { readers.isOver.store(true, ordering: .relaxed) }
     let reading = startThread {
       var next = numbers.startIndex
       while !readers.isOver.load(ordering: .relaxed) {

@@ -24,6 +24,12 @@ import Testing
     semaphore.wait(timeout: .now() + 60) == .success
   }
 
+  private static func wait(until condition: () -> Bool) -> Bool {
+    let end = DispatchTime.now() + 60
+    while !condition(), DispatchTime.now() < end { sched_yield() }
+    return condition()
+  }
+
   // MARK: Connections
 
   /// Opens readers of a vault's index, and counts them.
@@ -51,8 +57,8 @@ import Testing
     let openings = Openings(fixture)
     let readers = openings.readers(vault)
     #expect(!readers.use { _ in })
-    readers.want(.ample)
-    readers.want(.usual)
+    readers.forget(wanting: .ample)
+    readers.want()
     #expect(readers.areWanted)
     var seen: Set<ObjectIdentifier> = []
     for _ in 0..<3 { #expect(readers.use { seen.insert(ObjectIdentifier($0)) }) }
@@ -69,7 +75,7 @@ import Testing
     nest(4)
     #expect(seen.count == 4)
     #expect(openings.memories.now == [.ample, .little, .little, .little])
-    readers.forget()
+    readers.forget(wanting: nil)
     #expect(readers.count == 0)
     #expect(!readers.areWanted && !readers.use { _ in })
     readers.want()
@@ -118,7 +124,7 @@ import Testing
     }
     for _ in all { try #require(Self.wait(for: using)) }
     let one = startThread { #expect(readers.use { _ in using.signal() }) }
-    #expect(using.wait(timeout: .now()) == .timedOut)
+    #expect(using.wait(timeout: .now() + 0.05) == .timedOut)
     mayEnd.signal()
     try #require(Self.wait(for: using))
     try #require(Self.wait(for: one))
@@ -341,23 +347,86 @@ import Testing
         session.stored.forgetVerified { _ in false }
       }
     }
-    let looks = Shared(0)
+    let looks = Shared<[Bool]>([])
+    let hasLooked = DispatchSemaphore(value: 0)
     let size = Shared<Result<UInt64, any Error>?>(nil)
     var ended: DispatchSemaphore?
     tables.willPublish = {
-      vault.index.willAnswer = { reads in if !reads.isEmpty { looks.change { $0 += 1 } } }
+      vault.index.willAnswer = { _, isAlone in
+        looks.change { $0.append(isAlone) }
+        hasLooked.signal()
+      }
       ended = startThread {
         size.set(Result { try vault.index.read { try $0.inode(numbers[pair]).byteCount } })
       }
       // It finds something else than it expects, and waits for who stores.
-      while looks.now == 0 { sched_yield() }
+      #expect(Self.wait(for: hasLooked))
     }
     try vault.commit()
     (tables.willCommit, tables.willPublish) = ({}, {})
     try #require(Self.wait(for: try #require(ended)))
-    vault.index.willAnswer = { _ in }
-    #expect(looks.now > 1)
+    vault.index.willAnswer = { _, _ in }
+    #expect(looks.now.first == false && looks.now.contains(true))
     #expect(try #require(size.now).get() == UInt64(3000 + pair))
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  @Test func `where little room is left nobody reads while something is stored`() throws {
+    let fixture = try VaultFixture()
+    let (vault, _) = try Self.changedVault(fixture)
+    let tables = vault.index.tables
+    tables.readers.want()
+    var hasRead: [Bool] = []
+    tables.willCommit = { hasRead.append(tables.readers.use { _ in }) }
+    // What follows one with little room is still alone.
+    for isShort in [true, true, false, false] {
+      tables.keepsLogShort.store(isShort, ordering: .relaxed)
+      try vault.index.perform { session in
+        var root = try session.inode(.rootFolder)
+        root.permissions ^= 0o011
+        try session.store(root)
+      }
+      _ = try vault.index.commit(prepare: {})
+    }
+    tables.willCommit = {}
+    #expect(hasRead == [false, false, false, true])
+    try vault.close()
+  }
+
+  /// Else the log would grow for as long as somebody always reads.
+  @Test func `a log that has become too long waits for who reads there, and begins anew`() throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.changedVault(fixture)
+    let tables = vault.index.tables
+    tables.mostLogPages = 1100
+    tables.readers.want()
+    let lent = try #require(tables.readers.lend())
+    try lent.queue.inDatabase { db in
+      try db.execute(sql: "BEGIN")
+      _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM root")
+    }
+    let isOver = Atomic(false)
+    let committing = startThread {
+      var round = 0
+      repeat {
+        round += 1
+        do {
+          for number in numbers {
+            let permissions = round.isMultiple(of: 2) ? UInt16(0o700) : 0o711
+            try vault.setAttributes(AttributeChanges(permissions: permissions), of: number)
+          }
+          try vault.commit()
+        } catch { Issue.record(error) }
+      } while !isOver.load(ordering: .relaxed) && round < 1000
+    }
+    #expect(Self.wait { tables.readers.mustEnd })
+    isOver.store(true, ordering: .relaxed)
+    try lent.queue.inDatabase { db in try db.execute(sql: "ROLLBACK") }
+    tables.readers.end(lent)
+    #expect(Self.wait(for: committing))
+    let longest = try FileSystem().status(of: fixture.vaultPath + "/index.sqlite-wal")?.byteCount ?? .max
+    #expect(longest < 2000 * UInt64(IndexDatabase.pageSize))
     #expect(try vault.verify(isDeep: true).isClean)
     try vault.close()
   }
@@ -386,6 +455,39 @@ import Testing
     }
     #expect(stepCount > 1)
     #expect(size.now == 3009)
+    try vault.close()
+  }
+
+  /// A copy keeps the log from beginning anew, for which there must be room.
+  @Test func `a copy begins anew where it is no longer alone in needing room`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    for number in 0..<2 * Self.count {
+      let file = try vault.createFile(at: VaultPath("file\(number)"))
+      try file.write([UInt8](repeating: 7, count: 3000 + number), at: 0)
+      try file.close()
+    }
+    try vault.commit()
+    let before = vault.committedRoot
+    let tables = vault.index.tables
+    let stepCount = Shared(0)
+    var ended: DispatchSemaphore?
+    let copied = try vault.index.copy(to: fixture.folder("copy")) {
+      stepCount.change { $0 += 1 }
+      if stepCount.now == 1 {
+        ended = startThread {
+          let tables = vault.index.tables
+          tables.using { _ in tables.emptyLog(growingBy: .max) }
+        }
+        #expect(Self.wait { tables.readers.mustEnd })
+      }
+      return false
+    }
+    try #require(Self.wait(for: try #require(ended)))
+    let byteCount = try FileSystem().status(of: fixture.folder("copy"))?.byteCount ?? .max
+    let count = stepCount.now
+    #expect(UInt64(count) > byteCount / UInt64(IndexDatabase.pageSize * 128))
+    #expect(copied.root.commit == before.commit)
     try vault.close()
   }
 
@@ -428,7 +530,6 @@ import Testing
     #expect(vault.index.tables.readers.count == 1)
     let names = try FileManager.default.contentsOfDirectory(atPath: fixture.vaultPath)
     #expect(Set(names.filter { $0.hasPrefix("index") }) == ["index.sqlite", "index.sqlite-wal"])
-    // Connections of another layer are as those of another process.
     try vault.close()
     #expect(!FileManager.default.fileExists(atPath: fixture.vaultPath + "/index.sqlite-wal"))
   }

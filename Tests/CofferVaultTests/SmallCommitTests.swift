@@ -106,7 +106,7 @@ import Testing
     // As where many others have been read since.
     vault.index.read { $0.stored.forgetVerified { _ in false } }
     var lookCount = 0
-    vault.index.willAnswer = { reads in
+    vault.index.willAnswer = { reads, _ in
       guard reads.contains(.bucket(bucket)) else { return }
       lookCount += 1
       guard lookCount == 1 else { return }
@@ -114,7 +114,7 @@ import Testing
       #expect(committed.wait(timeout: .now() + 60) == .success)
     }
     #expect(try Self.permissions(vault, pair[1]) == 0o600)
-    vault.index.willAnswer = { _ in }
+    vault.index.willAnswer = { _, _ in }
     #expect(lookCount == 2)
     // What is remembered of the bucket is what the commit left.
     #expect(try vault.index.read { try $0.verifiedRowCount(of: bucket) } > 1)
@@ -129,10 +129,13 @@ import Testing
     try vault.close()
   }
 
-  @Test func `a small commit does not wait for a backup, which has nothing of it`() throws {
+  /// - Parameter commitsBeforeJournal: as of ``IndexTables``: none, or so many that all commits go to SQLite.
+  @Test(arguments: [0, .max])
+  func `a commit does not wait for a backup, which has nothing of it`(_ commitsBeforeJournal: Int) throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()
     let numbers = try Self.storedFiles(vault, 100)
+    vault.index.tables.commitsBeforeJournal = commitsBeforeJournal
     try vault.setAttributes(AttributeChanges(permissions: 0o711), of: numbers[7])
     try vault.commit()
     // So that its change needs nothing from SQLite.
@@ -216,7 +219,7 @@ import Testing
       }
       _ = begun.wait(timeout: .now() + 60)
       // Until it has the connection, or has had it.
-      for _ in 0..<1_000_000 where !vault.index.tables.isInUse { sched_yield() }
+      for _ in 0..<10_000 where !vault.index.tables.isInUse { sched_yield() }
     }
     let committed = startThread {
       // Of two failures the second is that of taking the entry back.

@@ -8,8 +8,8 @@ internal import GRDB
 ///
 /// Invariants, held between operations:
 /// 1. a row that was read or written lies in a bucket that was verified first;
-/// 2. the buckets in memory equal the rows in SQLite and in the journal, which are those of the last commit; what changed since is in the
-///    session's buffer, and what a commit under way is about to store below it;
+/// 2. the buckets in memory equal the rows in SQLite and in the journal, which are those of the last commit, or of the next where nobody
+///    has asked since it was stored; what changed since is in the session's buffer, and what a commit under way is about to store below it;
 /// 3. after a commit that failed for another reason than a full disk, nothing more is written until the vault is opened
 ///    again.
 ///
@@ -141,7 +141,7 @@ final class Index: Sendable {
   }
 
   /// Called by tests' readers, which know what they expect and have not looked yet.
-  nonisolated(unsafe) var willAnswer: ([StoredRead]) -> Void = { _ in }
+  nonisolated(unsafe) var willAnswer: (_ reads: [StoredRead], _ withFailures: Bool) -> Void = { _, _ in }
 
   /// - Parameter withFailures: whether what is not as expected is damaged. Else it may have been changed meanwhile, and is left out.
   /// - Returns: whether nothing was left out.
@@ -149,7 +149,7 @@ final class Index: Sendable {
     _ reads: [StoredRead], by reader: RowReader, withFailures: Bool, for answers: inout StoredAnswers
   ) -> Bool {
     let (journal, wanted) = lock.withLock { (tables.beginReading(), session.expectations(of: reads)) }
-    willAnswer(wanted.map(\.read))
+    willAnswer(wanted.map(\.read), withFailures)
     let outcomes = wanted.map { wanted in
       (
         read: wanted.read, expected: wanted.expected,
@@ -180,8 +180,7 @@ final class Index: Sendable {
   /// Takes more memory, for who lists folders and opens files again and again; see ``IndexSession/remember(_:)``. They read beside each
   /// other and whoever stores something.
   func remember(_ count: Int?) {
-    tables.readers.forget()
-    if count != nil { tables.readers.want(.ample) }
+    tables.readers.forget(wanting: count == nil ? nil : .ample)
     exclusively {
       session.remember(count)
       // Where this fails, memory stays, and nothing else.
@@ -239,8 +238,8 @@ final class Index: Sendable {
     try read { session in session.underWay == nil ? try session.beginCommit() : nil }
   }
 
-  /// Brings a commit to its end. No lock of the session's is held while it seals and writes: operations go on, and only those
-  /// wait that need of SQLite what they do not find in memory.
+  /// Brings a commit to its end. No lock of the session's is held while it seals and writes: operations go on, and read what
+  /// they need.
   ///
   /// Where the disk is full, nothing is lost: the changes are as before, and can be committed again. After any other failure
   /// of the index's nobody can know what is stored, and the vault must be opened again.
@@ -295,36 +294,90 @@ final class Index: Sendable {
   func cutLog() { tables.using { _ in tables.cutLog() } }
   private func emptyLog(growingBy limit: Int) { tables.using { _ in tables.emptyLog(growingBy: limit) } }
 
+  typealias Copied = (root: CommittedRoot, nextObject: UInt64)
+
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
-  /// Commits that go to SQLite wait meanwhile.
-  func copy(
-    to path: String, isCancelled: () -> Bool
-  ) throws -> (root: CommittedRoot, nextObject: UInt64) {
-    try tables.using { _ in
-      let (copied, journal) = try lock.withLock {
-        try session.requireUsable()
-        session.takeOverIfStored()
-        return ((session.committed, session.committedNextObject), tables.beginReading())
-      }
-      defer { lock.withLock { tables.endReading(journal) } }
-      let copy = try DatabaseQueue(path: path)
-      try withoutActuallyEscaping(isCancelled) { isCancelled in
-        try queue.inDatabase { source in
-          try copy.inDatabase { target in
-            try source.backup(to: target, pagesPerStep: Self.pagesPerStep) { _ in
-              if isCancelled() { throw VaultError.cancelled }
-            }
-          }
+  /// Nobody waits for it, but where little room is left: commits that go to SQLite, until it is done.
+  func copy(to path: String, isCancelled: () -> Bool) throws -> Copied {
+    let copy = try DatabaseQueue(path: path)
+    let copied =
+      if let copied = try copyBeside(to: copy, isCancelled) {
+        copied
+      } else {
+        try tables.using { _ in
+          try store(copied: beginCopying(), from: queue, in: copy) { if isCancelled() { throw VaultError.cancelled } }
         }
       }
-      try copy.inDatabase { try tables.store(journal, in: $0) }
-      try copy.close()
-      return copied
+    try copy.close()
+    return copied
+  }
+
+  /// Copies what is there now through a connection that goes on to see it, whatever is stored meanwhile; nil where there is none to be
+  /// had, or somebody must be alone with the index before it is done.
+  private func copyBeside(to copy: DatabaseQueue, _ isCancelled: () -> Bool) throws -> Copied? {
+    guard tables.hasAmpleRoom else { return nil }
+    tables.readers.want()
+    // With the index's own connection, so that nothing is stored in SQLite between what is seen there and what is expected there.
+    let begun = try tables.using { _ -> (lent: IndexReaders.Lent, copy: Copying)? in
+      guard let lent = tables.readers.lend() else { return nil }
+      do {
+        try lent.queue.inDatabase { db in
+          try db.execute(sql: "BEGIN")
+          _ = try Int.fetchOne(db, sql: "SELECT id FROM root")
+        }
+        return (lent, try beginCopying())
+      } catch {
+        endCopying(lent)
+        throw error
+      }
+    }
+    guard let (lent, copying) = begun else { return nil }
+    defer { endCopying(lent) }
+    do {
+      return try store(copied: copying, from: lent.queue, in: copy) {
+        if isCancelled() { throw VaultError.cancelled }
+        if tables.readers.mustEnd { throw CopyingEnded() }
+      }
+    } catch is CopyingEnded {
+      return nil
     }
   }
 
-  /// Pages of a copy between two looks at whether it is wanted any more.
+  private struct CopyingEnded: Error {}
+  private typealias Copying = (copied: Copied, journal: IndexTables.ShownJournal)
+
+  private func beginCopying() throws -> Copying {
+    try lock.withLock {
+      try session.requireUsable()
+      session.takeOverIfStored()
+      return ((session.committed, session.committedNextObject), tables.beginReading())
+    }
+  }
+
+  private func endCopying(_ lent: IndexReaders.Lent) {
+    // Where it fails there is no transaction.
+    try? lent.queue.inDatabase { db in try db.execute(sql: "ROLLBACK") }
+    tables.readers.end(lent)
+  }
+
+  /// - Parameter goOn: called between two steps; throws where there shall be no other.
+  private func store(
+    copied copying: Copying, from source: DatabaseQueue, in copy: DatabaseQueue, goOn: () throws -> Void
+  ) throws -> Copied {
+    defer { lock.withLock { tables.endReading(copying.journal) } }
+    try withoutActuallyEscaping(goOn) { goOn in
+      try source.inDatabase { source in
+        try copy.inDatabase { target in
+          try source.backup(to: target, pagesPerStep: Self.pagesPerStep) { _ in try goOn() }
+        }
+      }
+    }
+    try copy.inDatabase { try tables.store(copying.journal, in: $0) }
+    return copying.copied
+  }
+
+  /// Pages of a copy between two looks at whether it is to go on.
   private static let pagesPerStep: CInt = 128
 
   /// Waits for a commit that is under way. Nothing can be done afterwards.

@@ -65,8 +65,10 @@ enum IndexDatabase {
   private static func open(_ path: String, _ purpose: Purpose) throws -> DatabaseQueue {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = false
-    // The vault keeps one transaction open over many operations; see `Index`.
+    // Transactions are begun and ended by statements that run past GRDB.
     configuration.allowsUnsafeTransactions = true
+    // Where a reader finds SQLite in the midst of noting a commit, it has the writer's place for a moment.
+    configuration.busyMode = .timeout(1)
     configuration.prepareDatabase { db in
       guard let connection = db.sqliteConnection,
         coffer_sqlite_defend(UnsafeMutableRawPointer(connection)) == 0
@@ -102,11 +104,10 @@ enum IndexDatabase {
     return try DatabaseQueue(path: uri(path, purpose), configuration: configuration)
   }
 
-  /// With SQLite's layer for the files of a single process. None is made where none is to be made.
+  /// With SQLite's layer for the files of a single process, which it looks for in a URI where it was built with `SQLITE_USE_URI`, as
+  /// Debian's is. None is made where none is to be made.
   private static func uri(_ path: String, _ purpose: Purpose) throws -> String {
-    var allowed = CharacterSet.urlPathAllowed
-    allowed.remove(";")
-    guard let path = path.addingPercentEncoding(withAllowedCharacters: allowed) else {
+    guard let path = path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) else {
       throw VaultError.damaged(what: "the path of the index")
     }
     let options = purpose.isCreation ? "?vfs=unix-excl&mode=rwc" : "?vfs=unix-excl&mode=rw"

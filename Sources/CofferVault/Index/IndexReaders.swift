@@ -22,7 +22,7 @@ final class IndexReaders: @unchecked Sendable {
   static let limit = 16
 
   /// A connection's place. Nobody but who uses it touches `reader`.
-  private final class Slot {
+  fileprivate final class Slot {
     let memory: IndexDatabase.Memory
     var reader: Reader?
     /// Under `condition`.
@@ -33,7 +33,7 @@ final class IndexReaders: @unchecked Sendable {
 
   /// A connection, and what reads through it.
   final class Reader {
-    private let queue: DatabaseQueue
+    fileprivate let queue: DatabaseQueue
     fileprivate let rows: RowReader
 
     /// - Parameter queue: is closed with it.
@@ -51,13 +51,8 @@ final class IndexReaders: @unchecked Sendable {
   var areWanted: Bool { condition.withLock { state == .wanted } }
 
   /// Who reads has a connection of their own from now on.
-  ///
-  /// - Parameter memory: what the first of them may keep, where nobody has wanted one before.
-  func want(_ memory: IndexDatabase.Memory = .little) {
-    condition.withLock {
-      guard state == .unwanted else { return }
-      (state, self.memory) = (.wanted, memory)
-    }
+  func want() {
+    condition.withLock { if state == .unwanted { state = .wanted } }
   }
 
   /// Runs `body` with a connection that nobody else uses. `false` where there is none to be had, because somebody must be alone with the
@@ -65,14 +60,34 @@ final class IndexReaders: @unchecked Sendable {
   func use(_ body: (RowReader) -> Void) -> Bool {
     guard let slot = take() else { return false }
     defer { giveBack(slot) }
-    if slot.reader == nil { slot.reader = try? open(slot.memory) }
     guard let reader = slot.reader else { return false }
     body(reader.rows)
     return true
   }
 
+  /// A connection for who reads for long.
+  struct Lent {
+    fileprivate let slot: Slot
+    let queue: DatabaseQueue
+  }
+
+  /// Takes a connection that is to be given back by ``end(_:)``, and soon where whoever has it ``mustEnd``. nil as of ``use(_:)``.
+  func lend() -> Lent? {
+    guard let slot = take() else { return nil }
+    guard let queue = slot.reader?.queue else {
+      giveBack(slot)
+      return nil
+    }
+    return Lent(slot: slot, queue: queue)
+  }
+
+  func end(_ lent: Lent) { giveBack(lent.slot) }
+
+  /// Whether somebody waits to be alone with the index.
+  var mustEnd: Bool { condition.withLock { pauseCount > 0 } }
+
   private func take() -> Slot? {
-    condition.withLock {
+    let slot = condition.withLock { () -> Slot? in
       while state == .wanted, pauseCount == 0 {
         if let slot = slots.first(where: \.isFree) {
           slot.isFree = false
@@ -89,21 +104,36 @@ final class IndexReaders: @unchecked Sendable {
       }
       return nil
     }
+    if let slot, slot.reader == nil { slot.reader = try? open(slot.memory) }
+    return slot
   }
 
   private func giveBack(_ slot: Slot) {
-    condition.withLock {
-      slot.isFree = true
-      useCount -= 1
-      condition.broadcast()
+    let isKept = condition.withLock {
+      slot.isFree = slots.contains { $0 === slot }
+      if slot.isFree { didUse(1) }
+      return slot.isFree
     }
+    if !isKept { close([slot]) }
   }
 
-  /// Runs `body` while nobody reads here. Whoever would waits for what the caller has: the index's own connection.
+  /// Closes connections that count as used until then. SQLite keeps the descriptor of the index itself for the next one.
+  private func close(_ slots: [Slot]) {
+    for slot in slots { slot.reader = nil }
+    condition.withLock { didUse(slots.count) }
+  }
+
+  /// Under `condition`.
+  private func didUse(_ count: Int) {
+    useCount -= count
+    condition.broadcast()
+  }
+
+  /// Runs `body` while nobody reads here. Whoever would waits for the index's own connection, which the caller has.
   func pausing<Result>(_ body: () throws -> Result) rethrows -> Result {
     condition.withLock {
       pauseCount += 1
-      while useCount > 0 { condition.wait() }
+      waitUntilUnused()
     }
     defer {
       condition.withLock {
@@ -114,25 +144,31 @@ final class IndexReaders: @unchecked Sendable {
     return try body()
   }
 
-  /// Ends all connections, with what they have in memory; they are opened again when they are next needed.
-  func shrinkMemory() { end(nil) }
+  private func waitUntilUnused() { while useCount > 0 { condition.wait() } }
 
-  /// Ends all connections, until somebody wants one again.
-  func forget() { end(.unwanted) }
+  /// Whoever reads from now on does so through new connections, with nothing of the index in memory. Those that are in use end when they
+  /// are given back.
+  func shrinkMemory() { forget(nil) }
 
-  /// Ends all connections, and there is none any more.
-  func close() { end(.closed) }
+  /// As ``shrinkMemory()``; and there is none until somebody wants one again, or the first has more memory.
+  func forget(wanting memory: IndexDatabase.Memory?) { forget(memory == nil ? .unwanted : .wanted, memory ?? .little) }
 
-  private func end(_ next: State?) {
-    pausing {
-      let ended = condition.withLock {
-        if let next, state != .closed { state = next }
-        defer { slots = [] }
-        return slots
-      }
-      // Without the lock: each writes to no disk, but lets go of two files.
-      for slot in ended { slot.reader = nil }
+  /// Ends all connections, and there is none any more. Waits for those that are in use.
+  func close() {
+    forget(.closed)
+    condition.withLock { waitUntilUnused() }
+  }
+
+  private func forget(_ next: State?, _ memory: IndexDatabase.Memory? = nil) {
+    let free = condition.withLock {
+      if let next, state != .closed { state = next }
+      if let memory { self.memory = memory }
+      let free = slots.filter(\.isFree)
+      slots = []
+      useCount += free.count
+      return free
     }
+    close(free)
   }
 
   /// For tests.

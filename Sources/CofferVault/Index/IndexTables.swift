@@ -121,13 +121,18 @@ final class IndexTables {
 
   private func bringJournalToSQLite() throws {
     guard writeCount > 0, !isUnsure else { return }
-    try noting { try withRoom { try storeJournaled() } }
+    try noting { try alone(if: logIsShort) { try storeJournaled() } }
   }
 
-  /// Runs `body`, which writes. Where little room is left nobody reads meanwhile: whoever does keeps a part of the log from being copied
-  /// into the index, and from being written over.
-  private func withRoom(_ body: () throws -> Void) rethrows {
-    if logIsShort || keepsLogShort.load(ordering: .relaxed) { try readers.pausing(body) } else { try body() }
+  /// Whether the log may grow while somebody reads for long.
+  var hasAmpleRoom: Bool {
+    !keepsLogShort.load(ordering: .relaxed) && growthLimit.load(ordering: .relaxed) == .max
+  }
+
+  /// Runs `body`, which writes; while nobody reads, where the log is to stay short: whoever does keeps a part of it from being copied into
+  /// the index, and so from being written over.
+  private func alone(if logIsShort: Bool, _ body: () throws -> Void) rethrows {
+    if logIsShort { try readers.pausing(body) } else { try body() }
   }
 
   /// Runs `body`, which writes; notes where it leaves nobody knowing what is stored.
@@ -213,9 +218,10 @@ final class IndexTables {
   func write(_ commit: SealedCommit, publish: () -> Void) throws {
     try journalLock.withLock {
       try noting {
-        try withRoom {
+        let isShort = keepsLogShort.load(ordering: .relaxed)
+        try alone(if: logIsShort || isShort) {
           try journal?.requireIndex()
-          try adjustLog()
+          try keepLog(short: isShort)
           try store(commit, publish)
         }
       }
@@ -326,9 +332,15 @@ final class IndexTables {
   /// Copies a log that has become long into the index, once the commit that made it so is stored. What a reader needs of it stays, until
   /// a later commit copies it.
   private func copyLongLog() {
-    guard statements.logPageCount >= (logIsShort ? Self.logLength.short : Self.logLength.usual) else { return }
+    let pageCount = statements.logPageCount
+    guard pageCount >= (logIsShort ? Self.logLength.short : Self.logLength.usual) else { return }
+    // It would grow for as long as somebody always reads.
+    if pageCount >= mostLogPages { return emptyLog(growingBy: .max) }
     _ = try? statements.copyLog.first { _ in }
   }
+
+  /// Pages that the log may have because of somebody who reads: 32 MiB. Tests have fewer.
+  var mostLogPages = 4000
 
   /// Bytes by which the index has to grow to take what the log holds.
   private func growth() throws -> Int {
@@ -338,8 +350,7 @@ final class IndexTables {
   /// Pages that the log has when it is copied into the index: SQLite's number, and a MiB where little room is left.
   private static let logLength = (usual: 1000, short: 128)
 
-  private func adjustLog() throws {
-    let isShort = keepsLogShort.load(ordering: .relaxed)
+  private func keepLog(short isShort: Bool) throws {
     guard isShort != logIsShort else { return }
     logIsShort = isShort
     guard isShort else { return }

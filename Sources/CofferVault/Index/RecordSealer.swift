@@ -28,7 +28,8 @@ final class RecordSealer: Sendable {
   func key(_ index: UInt32, stored salt: [UInt8]?) throws -> RecordKey {
     guard let salt, salt.count == Self.saltByteCount else { throw VaultError.damaged(what: "a salt") }
     let key = key(index, drawn: salt)
-    keep(key)
+    // Who reads may have found what lay in its place before this opening's own was stored.
+    keep(key, unlessKnown: true)
     return key
   }
 
@@ -37,8 +38,9 @@ final class RecordSealer: Sendable {
     RecordKey(salt: index, key: metadataKey.derived("records", context: salt), context: context)
   }
 
-  func keep(_ key: RecordKey) {
+  func keep(_ key: RecordKey, unlessKnown: Bool = false) {
     keys.withLock { keys in
+      if unlessKnown, keys[key.salt] != nil { return }
       // Old openings' keys are cheap to derive again; a vault of many openings must not hold them all.
       if keys.count >= 256 { keys.removeAll() }
       keys[key.salt] = key.key
