@@ -87,7 +87,7 @@ struct FullDiskVaultTests {
     defer { readers.isOver.store(true, ordering: .relaxed) }
     let reading = startThread {
       var next = numbers.startIndex
-      while !readers.isOver.load(ordering: .relaxed) {
+      repeat {
         // Nothing stays in memory but what the commit needs.
         if next == numbers.startIndex { vault.index.read { $0.forgetOpened() } }
         let some = numbers[next..<min(next + 25, numbers.endIndex)]
@@ -98,7 +98,7 @@ struct FullDiskVaultTests {
         } catch {
           readers.state.withLock { $0.failures.append(error) }
         }
-      }
+      } while !readers.isOver.load(ordering: .relaxed)
     }
     #expect(throws: VaultError.full) { try vault.commit() }
     for name in try FileManager.default.contentsOfDirectory(atPath: small.disk.path) where name != "vault" {

@@ -431,24 +431,38 @@ import Testing
     try vault.close()
   }
 
-  @Test func `who needs what is stored has it in the midst of a copy`() throws {
-    let fixture = try VaultFixture()
+  // MARK: Copies
+
+  /// With so many rows that a copy has some steps, all of them in SQLite.
+  private static func largeVault(_ fixture: VaultFixture) throws -> (vault: Vault, numbers: [InodeNumber]) {
     let vault = try fixture.create()
-    // Some steps of it.
-    for number in 0..<2 * Self.count {
+    let numbers = try (0..<2 * count).map { number in
       let file = try vault.createFile(at: VaultPath("file\(number)"))
       try file.write([UInt8](repeating: 7, count: 3000 + number), at: 0)
       try file.close()
+      return try vault.attributes(at: VaultPath("file\(number)")).number
     }
+    vault.index.tables.commitsBeforeJournal = .max
     try vault.commit()
-    let number = try vault.attributes(at: VaultPath("file9")).number
     try vault.index.forgetOpened()
+    return (vault, numbers)
+  }
+
+  private static func openedBackup(_ fixture: VaultFixture) throws -> Vault {
+    try Vault.open(
+      at: fixture.folder("backup"), keyStore: fixture.keyStore, passcode: { VaultFixture.passcode() },
+      options: TestVault.options)
+  }
+
+  @Test func `who needs what is stored has it in the midst of a copy`() throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.largeVault(fixture)
     let size = Shared<UInt64?>(nil)
     var stepCount = 0
     _ = try vault.index.copy(to: fixture.folder("copy")) {
       stepCount += 1
       if stepCount == 1 {
-        let ended = startThread { size.set(try? vault.index.read { try $0.inode(number).byteCount }) }
+        let ended = startThread { size.set(try? vault.index.read { try $0.inode(numbers[9]).byteCount }) }
         #expect(Self.wait(for: ended))
       }
       return false
@@ -458,18 +472,62 @@ import Testing
     try vault.close()
   }
 
-  /// A copy keeps the log from beginning anew, for which there must be room.
-  @Test func `a copy begins anew where it is no longer alone in needing room`() throws {
+  /// Each step of the copy comes after another commit, which changes rows everywhere.
+  ///
+  /// - Parameter isJournaled: the first of these commits is the first of an opening that has found a journal: its salt is none that the
+  ///   copy has, which has the journal's rows.
+  @Test(arguments: [false, true])
+  func `a backup is the vault as it was when it began, whatever is committed meanwhile`(isJournaled: Bool) throws {
     let fixture = try VaultFixture()
-    let vault = try fixture.create()
-    for number in 0..<2 * Self.count {
-      let file = try vault.createFile(at: VaultPath("file\(number)"))
-      try file.write([UInt8](repeating: 7, count: 3000 + number), at: 0)
-      try file.close()
+    let (first, numbers) = try Self.largeVault(fixture)
+    var vault = first
+    let last = numbers.count - 1
+    if isJournaled {
+      vault.index.tables.commitsBeforeJournal = 1
+      try vault.setAttributes(AttributeChanges(permissions: 0o640), of: numbers[last])
+      try vault.commit()
+      try fixture.copyAsAfterCrash()
+      try vault.close()
+      vault = try fixture.openAfterCrash()
+      vault.index.tables.commitsBeforeJournal = .max
+      #expect(
+        try vault.index.tables.using { _ in try #require(vault.index.tables.journal).room } < CommitJournal.byteCount)
     }
-    try vault.commit()
     let before = vault.committedRoot
-    let tables = vault.index.tables
+    let stepCount = Shared(0)
+    let opened = vault
+    try vault.backup(
+      to: fixture.folder("backup"),
+      control: TransferControl(isCancelled: {
+        stepCount.change { $0 += 1 }
+        guard stepCount.now <= 4 else { return false }
+        let ended = startThread {
+          do {
+            for number in numbers[..<last] where number.value % 4 == UInt64(stepCount.now) % 4 {
+              try opened.setAttributes(AttributeChanges(permissions: 0o711), of: number)
+            }
+            try opened.commit()
+          } catch { Issue.record(error) }
+        }
+        #expect(Self.wait(for: ended))
+        return false
+      }))
+    #expect(stepCount.now > 4)
+    #expect(vault.committedRoot.generation >= before.generation + 4)
+    let copy = try Self.openedBackup(fixture)
+    #expect(copy.committedRoot.commit == before.commit)
+    for number in numbers[..<last] { #expect(try copy.attributes(of: number).permissions == 0o600) }
+    #expect(try copy.attributes(of: numbers[last]).permissions == (isJournaled ? 0o640 : 0o600))
+    #expect(try copy.verify(isDeep: true).isClean)
+    try copy.close()
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  /// A copy keeps the log from beginning anew, for which there must be room.
+  @Test func `a backup begins anew where it is no longer alone in needing room`() throws {
+    let fixture = try VaultFixture()
+    let (vault, numbers) = try Self.largeVault(fixture)
     let stepCount = Shared(0)
     _ = try vault.index.copy(to: fixture.folder("whole")) {
       stepCount.change { $0 += 1 }
@@ -478,22 +536,55 @@ import Testing
     let count = stepCount.now
     #expect(count > 1)
     stepCount.set(0)
-    var ended: DispatchSemaphore?
-    let copied = try vault.index.copy(to: fixture.folder("copy")) {
-      stepCount.change { $0 += 1 }
-      if stepCount.now == 1 {
-        ended = startThread {
-          let tables = vault.index.tables
-          tables.using { _ in tables.emptyLog(growingBy: .max) }
-        }
-        #expect(Self.wait { tables.readers.mustEnd })
-      }
-      return false
-    }
-    try #require(Self.wait(for: try #require(ended)))
-    #expect(stepCount.now == count + 1)
-    #expect(copied.root.commit == before.commit)
+    let ended = Shared<DispatchSemaphore?>(nil)
+    try vault.backup(
+      to: fixture.folder("backup"),
+      control: TransferControl(isCancelled: {
+        stepCount.change { $0 += 1 }
+        guard stepCount.now == 1 else { return false }
+        ended.set(
+          startThread {
+            do {
+              try vault.setAttributes(AttributeChanges(permissions: 0o711), of: numbers[3])
+              try vault.commit()
+            } catch { Issue.record(error) }
+            let tables = vault.index.tables
+            tables.using { _ in tables.emptyLog(growingBy: .max) }
+          })
+        #expect(Self.wait { vault.index.tables.readers.mustEnd })
+        return false
+      }))
+    try #require(Self.wait(for: try #require(ended.now)))
+    // The index's whole, and the first step before it; then the objects.
+    #expect(stepCount.now > count)
+    let copy = try Self.openedBackup(fixture)
+    #expect(copy.committedRoot.commit == vault.committedRoot.commit)
+    #expect(try copy.attributes(of: numbers[3]).permissions == 0o711)
+    #expect(try copy.verify(isDeep: true).isClean)
+    try copy.close()
     try vault.close()
+  }
+
+  @Test func `a copy that is given up, or whose vault is closed, keeps nobody waiting`() throws {
+    let fixture = try VaultFixture()
+    let (vault, _) = try Self.largeVault(fixture)
+    let tables = vault.index.tables
+    #expect(throws: VaultError.cancelled) { _ = try vault.index.copy(to: fixture.folder("first")) { true } }
+    tables.using { _ in tables.emptyLog(growingBy: .max) }
+    let ended = Shared<DispatchSemaphore?>(nil)
+    let stepCount = Shared(0)
+    #expect(throws: VaultError.needsReopening) {
+      _ = try vault.index.copy(to: fixture.folder("second")) {
+        stepCount.change { $0 += 1 }
+        if stepCount.now == 1 {
+          ended.set(startThread { #expect(throws: Never.self) { try vault.close() } })
+          #expect(Self.wait { vault.index.tables.readers.mustEnd })
+        }
+        return false
+      }
+    }
+    #expect(stepCount.now == 1)
+    #expect(Self.wait(for: try #require(ended.now)))
   }
 
   // MARK: What is on the disk

@@ -11,8 +11,7 @@ final class CommitUnderWay: @unchecked Sendable {
   /// That it will have.
   let generation: UInt64
 
-  /// What became of the storing. Set by the thread that stores, which has the connection or the index's lock, and read by that thread, or
-  /// by others who have both.
+  /// What became of the storing. Set and read under the index's lock.
   var outcome: Result<StoredRows.Stored, any Error>?
   /// Once it is the last commit. Set and read under the index's lock.
   var committed: CommittedRoot?

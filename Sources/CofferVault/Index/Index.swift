@@ -104,9 +104,9 @@ final class Index: Sendable {
         }
       }
       answers = session.end()
-      let (missing, ahead) = (session.missing, session.askedAhead)
+      let (missing, ahead, forgetCount) = (session.missing, session.askedAhead, session.forgetCount)
       lock.unlock()
-      fetch(missing, ahead, for: &answers)
+      fetch(missing, ahead, since: forgetCount, for: &answers)
     }
     return try exclusively { try body(session) }
   }
@@ -132,10 +132,12 @@ final class Index: Sendable {
   /// Reads what an operation needs, while the others go on.
   ///
   /// - Parameter ahead: what it is likely to need next, and is read with the others where that is simple.
-  private func fetch(_ missing: [StoredRead], _ ahead: [StoredRead], for answers: inout StoredAnswers) {
+  private func fetch(
+    _ missing: [StoredRead], _ ahead: [StoredRead], since forgetCount: Int, for answers: inout StoredAnswers
+  ) {
     tables.reading { reader, isAlone in
-      let isComplete = read(missing, by: reader, withFailures: isAlone, for: &answers)
-      if isComplete { _ = read(ahead, by: reader, withFailures: false, for: &answers) }
+      let isComplete = read(missing, by: reader, withFailures: isAlone, since: forgetCount, for: &answers)
+      if isComplete { _ = read(ahead, by: reader, withFailures: false, since: forgetCount, for: &answers) }
       return !isComplete
     }
   }
@@ -143,10 +145,13 @@ final class Index: Sendable {
   /// Called by tests' readers, which know what they expect and have not looked yet.
   nonisolated(unsafe) var willAnswer: (_ reads: [StoredRead], _ withFailures: Bool) -> Void = { _, _ in }
 
-  /// - Parameter withFailures: whether what is not as expected is damaged. Else it may have been changed meanwhile, and is left out.
+  /// - Parameters:
+  ///   - withFailures: whether what is not as expected is damaged. Else it may have been changed meanwhile, and is left out.
+  ///   - forgetCount: as of ``IndexSession``, before the reader was chosen.
   /// - Returns: whether nothing was left out.
   private func read(
-    _ reads: [StoredRead], by reader: RowReader, withFailures: Bool, for answers: inout StoredAnswers
+    _ reads: [StoredRead], by reader: RowReader, withFailures: Bool, since forgetCount: Int,
+    for answers: inout StoredAnswers
   ) -> Bool {
     let (journal, wanted) = lock.withLock { (tables.beginReading(), session.expectations(of: reads)) }
     willAnswer(wanted.map(\.read), withFailures)
@@ -159,7 +164,7 @@ final class Index: Sendable {
     let told = outcomes.filter { withFailures || (try? $0.outcome.get()) != nil }
     lock.withLock {
       tables.endReading(journal)
-      session.take(told, for: &answers)
+      session.take(told, for: &answers, since: forgetCount)
     }
     return told.count == outcomes.count
   }
@@ -298,28 +303,35 @@ final class Index: Sendable {
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
-  /// Nobody waits for it, but where little room is left: commits that go to SQLite, until it is done.
+  /// Nobody waits for it, unless little room is left or the log becomes too long: then whoever stores something in SQLite does.
+  /// - Parameter isCancelled: asks nothing of the index.
   func copy(to path: String, isCancelled: () -> Bool) throws -> Copied {
     let copy = try DatabaseQueue(path: path)
-    let copied =
-      if let copied = try copyBeside(to: copy, isCancelled) {
-        copied
-      } else {
-        try tables.using { _ in
-          try store(copied: beginCopying(), from: queue, in: copy) { if isCancelled() { throw VaultError.cancelled } }
-        }
-      }
+    let copying = try copyBeside(to: copy, isCancelled) ?? copyAlone(to: copy, isCancelled)
+    defer { end(copying) }
+    if let root = copying.root { try copy.inDatabase { try IndexTables.store(copying.journal, root: root, in: $0) } }
     try copy.close()
-    return copied
+    return copying.copied
   }
 
-  /// Copies what is there now through a connection that goes on to see it, whatever is stored meanwhile; nil where there is none to be
+  /// A copy being made.
+  private struct Copying {
+    let copied: Copied
+    /// What the copy lacks once it has SQLite's rows.
+    let journal: IndexTables.ShownJournal
+    /// The journal's, sealed under a key whose salt SQLite had then.
+    let root: [UInt8]?
+  }
+
+  private struct CopyingEnded: Error {}
+
+  /// Copies what SQLite has now through a connection that goes on to see it, whatever is stored meanwhile; nil where there is none to be
   /// had, or somebody must be alone with the index before it is done.
-  private func copyBeside(to copy: DatabaseQueue, _ isCancelled: () -> Bool) throws -> Copied? {
+  private func copyBeside(to copy: DatabaseQueue, _ isCancelled: () -> Bool) throws -> Copying? {
     guard tables.hasAmpleRoom else { return nil }
     tables.readers.want()
     // With the index's own connection, so that nothing is stored in SQLite between what is seen there and what is expected there.
-    let begun = try tables.using { _ -> (lent: IndexReaders.Lent, copy: Copying)? in
+    let begun = try tables.using { _ -> (lent: IndexReaders.Lent, copying: Copying)? in
       guard let lent = tables.readers.lend() else { return nil }
       do {
         try lent.queue.inDatabase { db in
@@ -328,53 +340,71 @@ final class Index: Sendable {
         }
         return (lent, try beginCopying())
       } catch {
-        endCopying(lent)
+        end(lent)
         throw error
       }
     }
     guard let (lent, copying) = begun else { return nil }
-    defer { endCopying(lent) }
     do {
-      return try store(copied: copying, from: lent.queue, in: copy) {
-        if isCancelled() { throw VaultError.cancelled }
+      defer { end(lent) }
+      try copyRows(from: lent.queue, to: copy) {
         if tables.readers.mustEnd { throw CopyingEnded() }
+        if isCancelled() { throw VaultError.cancelled }
       }
-    } catch is CopyingEnded {
-      return nil
+      return copying
+    } catch {
+      end(copying)
+      if error is CopyingEnded { return nil }
+      throw error
     }
   }
 
-  private struct CopyingEnded: Error {}
-  private typealias Copying = (copied: Copied, journal: IndexTables.ShownJournal)
+  /// With the index's own connection.
+  private func copyAlone(to copy: DatabaseQueue, _ isCancelled: () -> Bool) throws -> Copying {
+    try tables.using { _ in
+      let copying = try beginCopying()
+      do {
+        try copyRows(from: queue, to: copy) { if isCancelled() { throw VaultError.cancelled } }
+        return copying
+      } catch {
+        end(copying)
+        throw error
+      }
+    }
+  }
 
+  /// The caller has the index's own connection.
   private func beginCopying() throws -> Copying {
-    try lock.withLock {
+    let (copied, journal) = try lock.withLock {
       try session.requireUsable()
       session.takeOverIfStored()
       return ((session.committed, session.committedNextObject), tables.beginReading())
     }
+    do {
+      return Copying(copied: copied, journal: journal, root: try journal.rows.root.map { try tables.sealed($0) })
+    } catch {
+      lock.withLock { tables.endReading(journal) }
+      throw error
+    }
   }
 
-  private func endCopying(_ lent: IndexReaders.Lent) {
+  private func end(_ copying: Copying) { lock.withLock { tables.endReading(copying.journal) } }
+
+  private func end(_ lent: IndexReaders.Lent) {
     // Where it fails there is no transaction.
     try? lent.queue.inDatabase { db in try db.execute(sql: "ROLLBACK") }
     tables.readers.end(lent)
   }
 
   /// - Parameter goOn: called between two steps; throws where there shall be no other.
-  private func store(
-    copied copying: Copying, from source: DatabaseQueue, in copy: DatabaseQueue, goOn: () throws -> Void
-  ) throws -> Copied {
-    defer { lock.withLock { tables.endReading(copying.journal) } }
+  private func copyRows(from source: DatabaseQueue, to target: DatabaseQueue, goOn: () throws -> Void) throws {
     try withoutActuallyEscaping(goOn) { goOn in
       try source.inDatabase { source in
-        try copy.inDatabase { target in
+        try target.inDatabase { target in
           try source.backup(to: target, pagesPerStep: Self.pagesPerStep) { _ in try goOn() }
         }
       }
     }
-    try copy.inDatabase { try tables.store(copying.journal, in: $0) }
-    return copying.copied
   }
 
   /// Pages of a copy between two looks at whether it is to go on.

@@ -73,7 +73,7 @@ final class IndexReaders: @unchecked Sendable {
 
   /// Takes a connection that is to be given back by ``end(_:)``, and soon where whoever has it ``mustEnd``. nil as of ``use(_:)``.
   func lend() -> Lent? {
-    guard let slot = take() else { return nil }
+    guard let slot = take(forLong: true) else { return nil }
     guard let queue = slot.reader?.queue else {
       giveBack(slot)
       return nil
@@ -83,13 +83,14 @@ final class IndexReaders: @unchecked Sendable {
 
   func end(_ lent: Lent) { giveBack(lent.slot) }
 
-  /// Whether somebody waits to be alone with the index.
-  var mustEnd: Bool { condition.withLock { pauseCount > 0 } }
+  /// Whether somebody waits to be alone with the index, or to close it.
+  var mustEnd: Bool { condition.withLock { pauseCount > 0 || state == .closed } }
 
-  private func take() -> Slot? {
+  /// - Parameter isLong: the first, which has more memory than others, stays for those who read and are done.
+  private func take(forLong isLong: Bool = false) -> Slot? {
     let slot = condition.withLock { () -> Slot? in
       while state == .wanted, pauseCount == 0 {
-        if let slot = slots.first(where: \.isFree) {
+        if let slot = slots.dropFirst(isLong ? 1 : 0).first(where: \.isFree) {
           slot.isFree = false
           useCount += 1
           return slot

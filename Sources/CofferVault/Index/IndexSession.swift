@@ -45,6 +45,8 @@ final class IndexSession {
   /// Operations since the last commit began.
   private(set) var operationCount = 0
   private var inodesAhead = InodesAhead()
+  /// How often everything was forgotten that had been read.
+  private(set) var forgetCount = 0
 
   /// As many operations as there were when a commit last found the disk full; nil since one has succeeded.
   private var operationCountAtFailure: Int?
@@ -298,10 +300,11 @@ final class IndexSession {
   /// asked for again (``StoredAnswers``).
   func take(
     _ found: [(read: StoredRead, expected: StoredRead.Expectation, outcome: StoredRead.Outcome)],
-    for answers: inout StoredAnswers
+    for answers: inout StoredAnswers, since forgetCount: Int
   ) {
     for (read, expected, outcome) in found {
-      let isPresent = stored.expectation(of: read) == expected
+      // Not what was read before everything was to be read anew.
+      let isPresent = stored.expectation(of: read) == expected && forgetCount == self.forgetCount
       // A page is used from where it is remembered.
       if !isPresent, case .page = read { continue }
       guard let outcome = isPresent ? stored.take(outcome, of: read) : outcome else { continue }
@@ -386,6 +389,7 @@ final class IndexSession {
 
   /// Reads everything anew from here on: for ``Index/forgetOpened()``.
   func forgetOpened() {
+    forgetCount += 1
     inodesAhead = InodesAhead()
     cache = GenerationCache(limit: cache.limit)
     listed = ListedRows(limit: listed.limit)

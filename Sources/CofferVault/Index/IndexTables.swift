@@ -5,14 +5,14 @@ internal import Foundation
 internal import GRDB
 internal import Synchronization
 
-/// SQLite's side of the index: the only place that reads and writes rows.
+/// SQLite's side of the index: the only place that writes rows, and says who reads them.
 ///
 /// Whoever stores something has the index's own connection (``using(_:)``), and whoever reads has one of ``IndexReaders``, or this one as
 /// long as nobody would have had to wait for it. They may take the index's lock, and whoever has that must not wait for SQLite: so that
 /// nobody waits for a disk who finds what they need in memory, and nobody for another's disk or commit who does not.
 ///
 /// A small commit is stored without the connection: the journal has a lock of its own.
-/// Whoever takes several of the three takes the connection first, then the journal's lock, then the index's.
+/// Whoever takes several of these takes the index's own connection first, then the journal's lock, a reader's connection, and the index's lock.
 final class IndexTables {
   private let connection = NSLock()
   let readers: IndexReaders
@@ -66,8 +66,8 @@ final class IndexTables {
     }
   }
 
-  /// Runs `body` while nobody else uses the index's own connection. Everything below is called within, but for
-  /// ``addToJournal(_:publish:)``.
+  /// Runs `body` while nobody else uses the index's own connection. What reads and writes below is called within, but for
+  /// ``addToJournal(_:publish:)``, and ``reading(_:)``.
   func using<Result>(_ body: (RowReader) throws -> Result) rethrows -> Result {
     try connection.withLock { try body(reader) }
   }
@@ -283,7 +283,7 @@ final class IndexTables {
 
   /// A root of the journal's for SQLite, under the key of a salt that SQLite has: the first commit of each opening brings its own,
   /// and goes there at once.
-  private func sealed(_ root: RootRecord) throws -> [UInt8] { try reader.recordKey(rootSalt).seal(root) }
+  func sealed(_ root: RootRecord) throws -> [UInt8] { try reader.recordKey(rootSalt).seal(root) }
 
   /// - Parameter publish: called before anybody can see that the journal is empty.
   private func noteStored(_ publish: () -> Void = {}) {
@@ -297,12 +297,13 @@ final class IndexTables {
     noteFreePages()
   }
 
-  /// Stores what the journal had at ``beginReading()`` in another index, which has the rows that SQLite has here.
-  func store(_ shown: ShownJournal, in db: Database) throws {
-    guard let root = shown.rows.root else { return }
+  /// Stores what a journal had at ``beginReading()`` in another index, which has the rows that SQLite had here.
+  ///
+  /// - Parameter root: the journal's, as ``sealed(_:)`` gave it then.
+  static func store(_ shown: ShownJournal, root: [UInt8], in db: Database) throws {
     let statements = try WritingStatements(db)
     defer { statements.close() }
-    try statements.store(shown.rows, root: sealed(root))
+    try statements.store(shown.rows, root: root)
   }
 
   /// Takes what a journal has beyond SQLite's last commit, and adds small commits to it from then on. Called before anything is

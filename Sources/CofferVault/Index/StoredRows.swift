@@ -5,7 +5,8 @@ internal import Foundation
 /// The rows of the last commit: what is known of them in memory, verified against the buckets, the bucket pages and the root.
 ///
 /// Used only under the index's lock, but for ``store(_:ended:)``. What is not in memory is said to be ``missing``, and the
-/// operation that needs it ends with ``NotInMemory``; it is read without the index's lock (``RowReader``), and the operation begins anew with the answers.
+/// operation that needs it ends with ``NotInMemory``; it is read without the index's lock (``RowReader``), and
+/// the operation begins anew with the answers.
 ///
 /// A commit goes in three steps: ``prepare(_:_:numbers:generation:)`` gathers what it needs to know, `store` seals and writes,
 /// beside operations that find what they need in memory, and ``takeOver(_:)`` or ``giveUp(_:)`` ends it. In between everything
@@ -256,8 +257,8 @@ final class StoredRows {
   /// Changes that are looked at together where a commit needs what is not in memory.
   private static let prepareAhead = 512
 
-  /// Seals and stores what was prepared: in the journal, or else in SQLite. Nobody who reads waits for it, unless little room is left. Needs no lock of the index's,
-  /// and the caller has none.
+  /// Seals and stores what was prepared: in the journal, or else in SQLite. Nobody who reads waits for it, unless little
+  /// room is left. Needs no lock of the index's, and the caller has none.
   ///
   /// Where it fails for a full disk, the last commit is what is stored; else nobody knows, and nothing more is written.
   /// - Parameter ended: called with the outcome under the index's lock, before anybody can know what was stored.
