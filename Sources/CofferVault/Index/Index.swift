@@ -84,10 +84,13 @@ final class Index: Sendable {
   ///
   /// - Parameter keepsBuckets: as ``StoredAnswers/keepsBuckets``.
   func read<Result>(keepsBuckets: Bool = true, _ body: (IndexSession) throws -> Result) rethrows -> Result {
-    var answers = StoredAnswers()
-    answers.keepsBuckets = keepsBuckets
+    var answers = StoredAnswers(keepsBuckets: keepsBuckets)
+    var lastForgetCount: Int?
     for _ in 0..<Self.attemptLimit {
       lock.lock()
+      // What was read for it before is not what is to be read anew.
+      if lastForgetCount != session.forgetCount { answers = StoredAnswers(keepsBuckets: keepsBuckets) }
+      lastForgetCount = session.forgetCount
       session.begin(answers)
       do {
         let result = try body(session)
@@ -164,7 +167,8 @@ final class Index: Sendable {
     let told = outcomes.filter { withFailures || (try? $0.outcome.get()) != nil }
     lock.withLock {
       tables.endReading(journal)
-      session.take(told, for: &answers, since: forgetCount)
+      // What was read before everything is to be read anew is not believed any more.
+      if session.forgetCount == forgetCount { session.take(told, for: &answers) }
     }
     return told.count == outcomes.count
   }
@@ -303,10 +307,14 @@ final class Index: Sendable {
 
   /// Writes a copy of the last commit's rows to a new file; returns what it holds.
   ///
-  /// Nobody waits for it, unless little room is left or the log becomes too long: then whoever stores something in SQLite does.
+  /// Nobody waits for it, unless less than 8 GiB are left, the log becomes too long or no connection is to be had: then whoever stores
+  /// something in SQLite does.
   /// - Parameter isCancelled: asks nothing of the index.
   func copy(to path: String, isCancelled: () -> Bool) throws -> Copied {
-    let copy = try DatabaseQueue(path: path)
+    // Whoever asks for it syncs the file: here somebody may wait for that.
+    var configuration = Configuration()
+    configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = OFF") }
+    let copy = try DatabaseQueue(path: path, configuration: configuration)
     let copying = try copyBeside(to: copy, isCancelled) ?? copyAlone(to: copy, isCancelled)
     defer { end(copying) }
     if let root = copying.root { try copy.inDatabase { try IndexTables.store(copying.journal, root: root, in: $0) } }
@@ -341,6 +349,7 @@ final class Index: Sendable {
         return (lent, try beginCopying())
       } catch {
         end(lent)
+        if error is DatabaseError { return nil }
         throw error
       }
     }

@@ -23,10 +23,12 @@ final class IndexReaders: @unchecked Sendable {
 
   /// A connection's place. Nobody but who uses it touches `reader`.
   fileprivate final class Slot {
-    let memory: IndexDatabase.Memory
     var reader: Reader?
-    /// Under `condition`.
+    // Under `condition`.
+    var memory: IndexDatabase.Memory
     var isFree = false
+    /// What it has in memory is to go before it is used again.
+    var isStale = false
 
     init(_ memory: IndexDatabase.Memory) { self.memory = memory }
   }
@@ -38,6 +40,14 @@ final class IndexReaders: @unchecked Sendable {
 
     /// - Parameter queue: is closed with it.
     init(_ queue: DatabaseQueue, _ rows: RowReader) { (self.queue, self.rows) = (queue, rows) }
+
+    /// Gives back what it has of the index in memory.
+    fileprivate func shrink(to memory: IndexDatabase.Memory) throws {
+      try queue.inDatabase { db in
+        try db.execute(sql: memory.rawValue)
+        try db.execute(sql: "PRAGMA shrink_memory")
+      }
+    }
 
     deinit {
       rows.close()
@@ -89,6 +99,11 @@ final class IndexReaders: @unchecked Sendable {
   /// - Parameter isLong: the first, which has more memory than others, stays for those who read and are done.
   private func take(forLong isLong: Bool = false) -> Slot? {
     let slot = condition.withLock { () -> Slot? in
+      if isLong, slots.isEmpty, state == .wanted {
+        let first = Slot(memory)
+        first.isFree = true
+        slots.append(first)
+      }
       while state == .wanted, pauseCount == 0 {
         if let slot = slots.dropFirst(isLong ? 1 : 0).first(where: \.isFree) {
           slot.isFree = false
@@ -105,8 +120,18 @@ final class IndexReaders: @unchecked Sendable {
       }
       return nil
     }
-    if let slot, slot.reader == nil { slot.reader = try? open(slot.memory) }
+    if let slot { prepare(slot) }
     return slot
+  }
+
+  /// Opens a connection that is not open yet, and has one forget what it is to forget. The caller uses it.
+  private func prepare(_ slot: Slot) {
+    let (memory, isStale) = condition.withLock {
+      defer { slot.isStale = false }
+      return (slot.memory, slot.isStale)
+    }
+    if isStale, let reader = slot.reader, (try? reader.shrink(to: memory)) == nil { slot.reader = nil }
+    if slot.reader == nil { slot.reader = try? open(memory) }
   }
 
   private func giveBack(_ slot: Slot) {
@@ -118,7 +143,7 @@ final class IndexReaders: @unchecked Sendable {
     if !isKept { close([slot]) }
   }
 
-  /// Closes connections that count as used until then. SQLite keeps the descriptor of the index itself for the next one.
+  /// Closes connections that count as used until then.
   private func close(_ slots: [Slot]) {
     for slot in slots { slot.reader = nil }
     condition.withLock { didUse(slots.count) }
@@ -147,31 +172,52 @@ final class IndexReaders: @unchecked Sendable {
 
   private func waitUntilUnused() { while useCount > 0 { condition.wait() } }
 
-  /// Whoever reads from now on does so through new connections, with nothing of the index in memory. Those that are in use end when they
-  /// are given back.
-  func shrinkMemory() { forget(nil) }
+  /// Whoever reads from now on finds nothing of the index in a connection's memory. They stay open: SQLite would keep the descriptors of
+  /// those that are closed.
+  func shrinkMemory() { forget(nil, memory: nil) }
 
-  /// As ``shrinkMemory()``; and there is none until somebody wants one again, or the first has more memory.
-  func forget(wanting memory: IndexDatabase.Memory?) { forget(memory == nil ? .unwanted : .wanted, memory ?? .little) }
+  /// As ``shrinkMemory()``; and nobody has one until they are wanted again, or the first has more memory.
+  func forget(wanting memory: IndexDatabase.Memory?) {
+    forget(memory == nil ? .unwanted : .wanted, memory: memory ?? .little)
+  }
+
+  private func forget(_ next: State?, memory: IndexDatabase.Memory?) {
+    let free = condition.withLock {
+      if let next, state != .closed { state = next }
+      if let memory {
+        self.memory = memory
+        slots.first?.memory = memory
+      }
+      for slot in slots { slot.isStale = true }
+      return takeFree()
+    }
+    // At once, for the memory that they have; those in use, when they are next used.
+    for slot in free {
+      if slot.reader != nil { prepare(slot) }
+      giveBack(slot)
+    }
+  }
 
   /// Ends all connections, and there is none any more. Waits for those that are in use.
   func close() {
-    forget(.closed)
+    let free = condition.withLock {
+      state = .closed
+      defer { slots = [] }
+      return takeFree()
+    }
+    close(free)
     condition.withLock { waitUntilUnused() }
   }
 
-  private func forget(_ next: State?, _ memory: IndexDatabase.Memory? = nil) {
-    let free = condition.withLock {
-      if let next, state != .closed { state = next }
-      if let memory { self.memory = memory }
-      let free = slots.filter(\.isFree)
-      slots = []
-      useCount += free.count
-      return free
-    }
-    close(free)
+  /// Under `condition`.
+  private func takeFree() -> [Slot] {
+    let free = slots.filter(\.isFree)
+    for slot in free { slot.isFree = false }
+    useCount += free.count
+    return free
   }
 
   /// For tests.
   var count: Int { condition.withLock { slots.count } }
+  var isUnused: Bool { condition.withLock { useCount == 0 } }
 }

@@ -300,11 +300,10 @@ final class IndexSession {
   /// asked for again (``StoredAnswers``).
   func take(
     _ found: [(read: StoredRead, expected: StoredRead.Expectation, outcome: StoredRead.Outcome)],
-    for answers: inout StoredAnswers, since forgetCount: Int
+    for answers: inout StoredAnswers
   ) {
     for (read, expected, outcome) in found {
-      // Not what was read before everything was to be read anew.
-      let isPresent = stored.expectation(of: read) == expected && forgetCount == self.forgetCount
+      let isPresent = stored.expectation(of: read) == expected
       // A page is used from where it is remembered.
       if !isPresent, case .page = read { continue }
       guard let outcome = isPresent ? stored.take(outcome, of: read) : outcome else { continue }

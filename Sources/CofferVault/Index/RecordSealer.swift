@@ -6,7 +6,7 @@ internal import Synchronization
 /// Seals and opens row values: salt index (4) ‖ nonce (12) ‖ ciphertext ‖ tag (16), bound to vault, kind and row key.
 ///
 /// Each opening of the vault that writes draws a salt, and seals under HKDF(metadata key, salt), but for a root that it brings from an
-/// earlier opening's journal to SQLite: so the number of values
+/// earlier opening's journal to SQLite, or to a backup: so the number of values
 /// that random nonces allow under one key is never a bound on the vault's life.
 final class RecordSealer: Sendable {
   static let saltByteCount = 32

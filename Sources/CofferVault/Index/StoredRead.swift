@@ -34,8 +34,10 @@ enum StoredRead: Hashable, Sendable {
 struct StoredAnswers {
   /// Whether the rows of buckets are kept for the operation too, however many others are remembered meanwhile. Not for who goes
   /// through more buckets than there is memory for, and gets on with each.
-  var keepsBuckets = true
+  let keepsBuckets: Bool
   private var outcomes: [StoredRead: (expected: StoredRead.Expectation, outcome: StoredRead.Outcome)] = [:]
+
+  init(keepsBuckets: Bool = true) { self.keepsBuckets = keepsBuckets }
 
   mutating func add(_ outcome: StoredRead.Outcome, of read: StoredRead, _ expected: StoredRead.Expectation) {
     outcomes[read] = (expected, outcome)
