@@ -14,10 +14,10 @@ internal import GRDB
 ///    again.
 ///
 /// No operation reads from SQLite under the lock. One that needs what is not in memory is undone and begins anew when that was
-/// read, through a connection of its own: so nobody waits for a disk but for what they themselves need from there, and only commits wait
-/// for commits.
+/// read, through a connection of its own: so nobody waits for a disk but for what they themselves need from there, and, unless little room
+/// is left, only commits wait for commits.
 final class Index: Sendable {
-  /// Kept open; all statements run past the queue, while nobody else uses the connection (`IndexTables`).
+  /// The index's own connection. Statements run past the queue, while nobody else uses it (`IndexTables`).
   private let queue: DatabaseQueue
   nonisolated(unsafe) let tables: IndexTables
   /// Taken by who has the connection as well, and never the other way round.
