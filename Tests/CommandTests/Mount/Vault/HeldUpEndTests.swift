@@ -219,12 +219,11 @@ final class HeldUpEndTests: MountDesk {
     try desk.done("mount", "mnt")
     try shell("echo text > mnt/first && cat mnt/first")
     let agent = try desk.agentProcess()
-    // But for those with which it reads the index.
-    func openPaths() throws -> [String] {
+    func openPaths(ofIndex isOfIndex: Bool = false) throws -> [String] {
       let folder = "/proc/\(agent)/fd"
       return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap { name in
         let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(name)")
-        return path?.contains("/index.sqlite") == true ? nil : path
+        return path?.contains("/index.sqlite") == isOfIndex ? path : nil
       }
     }
     // As many as it has for a mount.
@@ -250,6 +249,8 @@ final class HeldUpEndTests: MountDesk {
     #expect(try !isMounted)
     let after = try openPaths()
     #expect(after.count <= before, "\(after.sorted())")
+    // Two of each connection: one that stores, and sixteen at most that read and stay.
+    #expect(try openPaths(ofIndex: true).count <= 34)
     kill(agent, SIGKILL)
     try desk.unlock()
     #expect(try desk.served("cat", "/file-0").bytes == content)
