@@ -50,7 +50,7 @@ import Testing
     #expect(try Self.journal(fixture.folder("crashed/vault")) == Self.journal(fixture.vaultPath))
 
     let again = try fixture.openAfterCrash()
-    again.index.tables.commitsBeforeJournal = 1
+    again.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
     for number in 6..<12 { try again.commitSmall(number) }
     for number in 6..<12 { try vault.commitSmall(number) }
     #expect(try Self.names(again) == Self.names(vault))
@@ -124,7 +124,7 @@ import Testing
     var passCount = 0
     var sizes: [Int] = []
     for step in 0..<max(40, Effort.scaled(160)) {
-      vault.index.tables.commitsBeforeJournal = 1
+      vault.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
       let count = number(12) == 0 ? 80 : 1 + number(3)
       for _ in 0..<count {
         let name = "\(number(60))"
@@ -188,7 +188,7 @@ import Testing
   @Test func `a journal that somebody changes is the newest state, or an older one that is told`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()
-    vault.index.tables.commitsBeforeJournal = 1
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
     for number in 0..<8 { try vault.makeDirectory(at: VaultPath("stored-\(number)")) }
     try vault.commit()
     var states = [try Self.state(vault)]
@@ -301,7 +301,7 @@ import Testing
     // And goes on from there.
     try Self.store(journal, path)
     let opened = try fixture.openAfterCrash()
-    opened.index.tables.commitsBeforeJournal = 0
+    opened.index.tables.changeRules { $0.commitsBeforeJournal = 0 }
     try opened.commitSmall(6)
     #expect(try opened.verify(isDeep: true).isClean)
     try opened.close()
@@ -343,7 +343,7 @@ import Testing
       #expect(!opened.isReadOnly)
       #expect(try Self.names(opened) == ["file-4", "file-5"])
       // The next pass takes its place.
-      opened.index.tables.commitsBeforeJournal = 1
+      opened.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
       for number in 6..<9 { try opened.commitSmall(number) }
       for number in 7..<9 { try opened.remove(VaultPath("stored-\(number % 8)/file-\(number)")) }
       for number in 4..<6 {

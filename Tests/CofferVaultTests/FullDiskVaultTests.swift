@@ -146,7 +146,7 @@ struct FullDiskVaultTests {
     try small.vault.importFile(small.fixture.source(small.generator.bytes(8 << 20)), to: large)
     try small.vault.commit()
     let tables = small.vault.index.tables
-    tables.commitsBeforeJournal = 1
+    tables.changeRules { $0.commitsBeforeJournal = 1 }
     try tables.using { _ in
       // Nothing waits from before, and the log has no room to use again.
       try tables.emptyJournal()

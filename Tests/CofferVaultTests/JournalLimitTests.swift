@@ -70,7 +70,7 @@ import Testing
     try Data(repeating: 0xff, count: 2 * CommitJournal.byteCount)
       .write(to: URL(filePath: fixture.vaultPath + "/" + VaultFormat.journal))
     let vault = try fixture.open()
-    vault.index.tables.commitsBeforeJournal = 1
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
     for number in 0..<3 {
       try vault.makeDirectory(at: VaultPath("\(number)"))
       try vault.commit()

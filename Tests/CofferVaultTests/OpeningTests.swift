@@ -157,7 +157,7 @@ import Testing
       return
     }
     let opened = try fixture.open()
-    opened.index.tables.commitsBeforeJournal = 1
+    opened.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
     for number in 0..<4 {
       try opened.makeDirectory(at: VaultPath("folder \(number)"))
       try opened.commit()

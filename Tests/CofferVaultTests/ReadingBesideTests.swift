@@ -25,7 +25,7 @@ import Testing
     // So that pages say what buckets must hold, too.
     vault.index.read { $0.heldBucketLimit = 0 }
     // Straight to SQLite, however small they are.
-    vault.index.tables.commitsBeforeJournal = .max
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = .max }
     var numbers: [InodeNumber] = []
     for number in 0..<count {
       let file = try vault.createFile(at: VaultPath("file\(number)"))
@@ -42,7 +42,7 @@ import Testing
     try vault.commit()
     try vault.index.forgetOpened()
     if isJournaled {
-      vault.index.tables.commitsBeforeJournal = 1
+      vault.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
       for number in 0..<20 { try vault.setAttributes(AttributeChanges(permissions: 0o600), of: numbers[number]) }
       try vault.commit()
       #expect(
@@ -71,14 +71,16 @@ import Testing
     let tables = vault.index.tables
     let size = Shared<UInt64?>(nil)
     var stepCount = 0
-    tables.willCommit = {
-      stepCount += 1
-      let ended = startThread { size.set(try? vault.index.read { try $0.inode(numbers[7]).byteCount }) }
-      #expect(Patience.wait(for: ended))
-      #expect(size.now == 3007)
+    tables.changeRules {
+      $0.willCommit = {
+        stepCount += 1
+        let ended = startThread { size.set(try? vault.index.read { try $0.inode(numbers[7]).byteCount }) }
+        #expect(Patience.wait(for: ended))
+        #expect(size.now == 3007)
+      }
     }
     try vault.commit()
-    tables.willCommit = {}
+    tables.changeRules { $0.willCommit = {} }
     #expect(stepCount == 1)
     #expect(try vault.verify(isDeep: true).isClean)
     try vault.close()
@@ -107,10 +109,12 @@ import Testing
       return count
     }
     var counts: [Int] = []
-    tables.willCommit = { counts.append(failureCount()) }
-    tables.willPublish = { counts.append(failureCount()) }
+    tables.changeRules {
+      $0.willCommit = { counts.append(failureCount()) }
+      $0.willPublish = { counts.append(failureCount()) }
+    }
     try vault.commit()
-    (tables.willCommit, tables.willPublish) = ({}, {})
+    tables.changeRules { ($0.willCommit, $0.willPublish) = ({}, {}) }
     tables.lock.withLock { tables.endReading(journal) }
     try #require(counts.count == 2)
     #expect(counts[0] == 0)
@@ -131,30 +135,34 @@ import Testing
     let buckets = numbers.map { number in vault.index.read { $0.rowKeys.inode(number).bucket } }
     let pair = try #require(
       numbers.indices.dropFirst().first { !$0.isMultiple(of: 2) && buckets[$0] == buckets[$0 - 1] })
-    tables.willCommit = {
-      // As where many others have been read since the commit looked.
-      vault.index.read { session in
-        session.remember(nil)
-        session.stored.forgetVerified { _ in false }
+    tables.changeRules {
+      $0.willCommit = {
+        // As where many others have been read since the commit looked.
+        vault.index.read { session in
+          session.remember(nil)
+          session.stored.forgetVerified { _ in false }
+        }
       }
     }
     let looks = Shared<[Bool]>([])
     let hasLooked = DispatchSemaphore(value: 0)
     let size = Shared<Result<UInt64, any Error>?>(nil)
     var ended: DispatchSemaphore?
-    tables.willPublish = {
-      vault.index.willAnswer = { _, isAlone in
-        looks.change { $0.append(isAlone) }
-        hasLooked.signal()
+    tables.changeRules {
+      $0.willPublish = {
+        vault.index.willAnswer = { _, isAlone in
+          looks.change { $0.append(isAlone) }
+          hasLooked.signal()
+        }
+        ended = startThread {
+          size.set(Result { try vault.index.read { try $0.inode(numbers[pair]).byteCount } })
+        }
+        // It finds something else than it expects, and waits for who stores.
+        #expect(Patience.wait(for: hasLooked))
       }
-      ended = startThread {
-        size.set(Result { try vault.index.read { try $0.inode(numbers[pair]).byteCount } })
-      }
-      // It finds something else than it expects, and waits for who stores.
-      #expect(Patience.wait(for: hasLooked))
     }
     try vault.commit()
-    (tables.willCommit, tables.willPublish) = ({}, {})
+    tables.changeRules { ($0.willCommit, $0.willPublish) = ({}, {}) }
     try #require(Patience.wait(for: try #require(ended)))
     vault.index.willAnswer = { _, _ in }
     #expect(looks.now.first == false && looks.now.contains(true))
@@ -169,7 +177,7 @@ import Testing
     let tables = vault.index.tables
     tables.readers.want()
     var hasRead: [Bool] = []
-    tables.willCommit = { hasRead.append(tables.readers.use { _ in }) }
+    tables.changeRules { $0.willCommit = { hasRead.append(tables.readers.use { _ in }) } }
     // What follows one with little room is still alone.
     for isShort in [true, true, false, false] {
       tables.keepsLogShort.store(isShort, ordering: .relaxed)
@@ -180,7 +188,7 @@ import Testing
       }
       _ = try vault.index.commit(prepare: {})
     }
-    tables.willCommit = {}
+    tables.changeRules { $0.willCommit = {} }
     #expect(hasRead == [false, false, false, true])
     try vault.close()
   }
@@ -190,7 +198,7 @@ import Testing
     let fixture = try VaultFixture()
     let (vault, numbers) = try Self.changedVault(fixture)
     let tables = vault.index.tables
-    tables.mostLogPages = 1100
+    tables.changeRules { $0.mostLogPages = 1100 }
     tables.readers.want()
     let lent = try #require(tables.readers.lend())
     try lent.queue.inDatabase { db in
@@ -227,13 +235,13 @@ import Testing
   /// With so many rows that a copy has some steps, all of them in SQLite.
   private static func largeVault(_ fixture: VaultFixture) throws -> (vault: Vault, numbers: [InodeNumber]) {
     let vault = try fixture.create()
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = .max }
     let numbers = try (0..<2 * count).map { number in
       let file = try vault.createFile(at: VaultPath("file\(number)"))
       try file.write([UInt8](repeating: 7, count: 3000 + number), at: 0)
       try file.close()
       return try vault.attributes(at: VaultPath("file\(number)")).number
     }
-    vault.index.tables.commitsBeforeJournal = .max
     try vault.commit()
     try vault.index.forgetOpened()
     try #require(vault.index.tables.hasAmpleRoom, "these tests need a disk with more than 8 GiB of room")
@@ -275,13 +283,13 @@ import Testing
     var vault = first
     let last = numbers.count - 1
     if isJournaled {
-      vault.index.tables.commitsBeforeJournal = 1
+      vault.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
       try vault.setAttributes(AttributeChanges(permissions: 0o640), of: numbers[last])
       try vault.commit()
       try fixture.copyAsAfterCrash()
       try vault.close()
       vault = try fixture.openAfterCrash()
-      vault.index.tables.commitsBeforeJournal = .max
+      vault.index.tables.changeRules { $0.commitsBeforeJournal = .max }
       let tables = vault.index.tables
       let journal = tables.lock.withLock { tables.beginReading() }
       #expect(journal.rows.root != nil)

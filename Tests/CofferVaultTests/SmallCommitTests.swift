@@ -30,7 +30,7 @@ import Testing
 
   /// Files whose rows are in SQLite alone.
   private static func storedFiles(_ vault: Vault, _ count: Int) throws -> [InodeNumber] {
-    vault.index.tables.commitsBeforeJournal = 0
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = 0 }
     let numbers = try (0..<count).map { number in
       let path = try VaultPath("file-\(number)")
       try vault.createFile(at: path).close()
@@ -135,7 +135,7 @@ import Testing
     let fixture = try VaultFixture()
     let vault = try fixture.create()
     let numbers = try Self.storedFiles(vault, 100)
-    vault.index.tables.commitsBeforeJournal = commitsBeforeJournal
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = commitsBeforeJournal }
     try vault.setAttributes(AttributeChanges(permissions: 0o711), of: numbers[7])
     try vault.commit()
     // So that its change needs nothing from SQLite.
@@ -257,7 +257,7 @@ import Testing
     let fixture = try VaultFixture()
     let vault = try fixture.create()
     let numbers = try Self.storedFiles(vault, 48)
-    vault.index.tables.commitsBeforeJournal = commitsBeforeJournal
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = commitsBeforeJournal }
     let written = Written(count: numbers.count)
     let begun = DispatchSemaphore(value: 0)
     let ended = (0..<3).map { reader in

@@ -45,9 +45,23 @@ final class IndexTables {
   /// A write has failed, and nobody knows what is stored.
   private var isUnsure = false
   private var isClosed = false
-  /// Commits of an opening that SQLite gets at once: those of a program that opens a vault for one change make no journal. At
-  /// least one, which brings the opening's salt; tests have no more.
-  var commitsBeforeJournal = 4
+  private var rules = Rules()
+
+  /// By which commits go, and what tests change.
+  struct Rules {
+    /// Commits of an opening that SQLite gets at once: those of a program that opens a vault for one change make no journal. At
+    /// least one, which brings the opening's salt; tests have no more.
+    var commitsBeforeJournal = 4
+    /// Pages that the log may have because of somebody who reads: 32 MiB. Tests have fewer.
+    var mostLogPages = 4000
+    /// Called by tests' commits in SQLite, which have `journalLock`: in the midst of the transaction, and once it is stored and nobody
+    /// knows.
+    var willCommit: () -> Void = {}
+    var willPublish: () -> Void = {}
+  }
+
+  /// Beside commits that the vault makes by itself.
+  func changeRules(_ body: (inout Rules) -> Void) { journalLock.withLock { body(&rules) } }
 
   /// - Parameter openReader: opens one more connection to the same index.
   init(
@@ -88,10 +102,6 @@ final class IndexTables {
     if readers.use({ isDone = !body($0, false) }), isDone { return }
     using { _ = body($0, true) }
   }
-
-  /// Called by tests' commits in SQLite: in the midst of the transaction, and once it is stored and nobody knows.
-  var willCommit: () -> Void = {}
-  var willPublish: () -> Void = {}
 
   /// For tests.
   var isInUse: Bool {
@@ -193,7 +203,7 @@ final class IndexTables {
   func addToJournal(_ commit: SealedCommit, publish: () -> Void) throws -> Bool {
     try journalLock.withLock {
       // Where little room is left, what was kept for removals must do for all that a commit writes.
-      guard let journal, !logIsShort, !keepsLogShort.load(ordering: .relaxed), writeCount >= commitsBeforeJournal,
+      guard let journal, !logIsShort, !keepsLogShort.load(ordering: .relaxed), writeCount >= rules.commitsBeforeJournal,
         let entry = JournalEntry(commit), entry.byteCount <= journal.room
       else { return false }
       var isStored = false
@@ -240,13 +250,13 @@ final class IndexTables {
     let (root, salt) = try commit.sealedRoot()
     if journaled.isEmpty {
       try statements.store(
-        changes, pages: commit.sealedPages, salt: commit.newSalt, root: root, willCommit: willCommit)
+        changes, pages: commit.sealedPages, salt: commit.newSalt, root: root, willCommit: rules.willCommit)
     } else {
       var rows = journaled
       rows.take(changes, pages: commit.sealedPages, root: commit.root)
-      try statements.store(rows, salt: commit.newSalt, root: root, willCommit: willCommit)
+      try statements.store(rows, salt: commit.newSalt, root: root, willCommit: rules.willCommit)
     }
-    willPublish()
+    rules.willPublish()
     rootSalt = salt
     noteWritten(commit)
     noteStored(publish)
@@ -336,12 +346,9 @@ final class IndexTables {
     let pageCount = statements.logPageCount
     guard pageCount >= (logIsShort ? Self.logLength.short : Self.logLength.usual) else { return }
     // It would grow for as long as somebody always reads.
-    if pageCount >= mostLogPages { return emptyLog(growingBy: .max) }
+    if pageCount >= rules.mostLogPages { return emptyLog(growingBy: .max) }
     _ = try? statements.copyLog.first { _ in }
   }
-
-  /// Pages that the log may have because of somebody who reads: 32 MiB. Tests have fewer.
-  var mostLogPages = 4000
 
   /// Bytes by which the index has to grow to take what the log holds.
   private func growth() throws -> Int {

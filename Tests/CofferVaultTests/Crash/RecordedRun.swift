@@ -47,7 +47,7 @@ struct RecordedRun {
     ) {
       let vault = try opener.open(folder("disk"), files: files)
       // In three of four runs small commits gather beside the index as soon as they may.
-      if !seed.isMultiple(of: 4) { vault.index.tables.commitsBeforeJournal = 1 }
+      if !seed.isMultiple(of: 4) { vault.index.tables.changeRules { $0.commitsBeforeJournal = 1 } }
       return vault
     }
     var backup: Int?

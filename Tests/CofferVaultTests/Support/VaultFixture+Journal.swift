@@ -11,7 +11,7 @@ extension VaultFixture {
   /// A vault with folders that are stored, and small commits on top that are in the journal alone.
   func createJournaled(files: FileSystem = FileSystem(), commits: Int = 6) throws -> Vault {
     let vault = try create(files: files)
-    vault.index.tables.commitsBeforeJournal = 1
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = 1 }
     for number in 0..<8 { try vault.makeDirectory(at: VaultPath("stored-\(number)")) }
     try vault.commit()
     for number in 0..<commits { try vault.commitSmall(number) }
