@@ -10,7 +10,26 @@ int coffer_sqlite_defend(void *connection) {
   if (result != SQLITE_OK) return result;
   // No row that Coffer writes is larger; one that somebody else wrote is refused before it is read into memory.
   sqlite3_limit((sqlite3 *)connection, SQLITE_LIMIT_LENGTH, 16 << 20);
-  return sqlite3_db_config((sqlite3 *)connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  const int switched_off[] = {
+      SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_ENABLE_TRIGGER};
+  for (size_t i = 0; result == SQLITE_OK && i < sizeof switched_off / sizeof *switched_off; i++) {
+    result = sqlite3_db_config((sqlite3 *)connection, switched_off[i], 0, NULL);
+  }
+  return result;
+}
+
+static int authorize(
+    void *is_refused, int action, const char *first, const char *second, const char *database, const char *source) {
+  // SQLite compiles a pragma anew each time that it is run, and nothing else with it.
+  return *(const int *)is_refused && action != SQLITE_PRAGMA ? SQLITE_DENY : SQLITE_OK;
+}
+
+void coffer_sqlite_guard_compilation(void *connection, const int *is_refused) {
+  sqlite3_set_authorizer((sqlite3 *)connection, is_refused == NULL ? NULL : authorize, (void *)is_refused);
+}
+
+int coffer_sqlite_keep_log(void *connection) {
+  return sqlite3_db_config((sqlite3 *)connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
 void coffer_sqlite_remove_hooks(void *connection) {
@@ -36,6 +55,17 @@ int coffer_sqlite_is_of_one_process(void *connection) {
   int result = name != NULL && strstr(name, "unix-excl") != NULL;
   sqlite3_free(name);
   return result;
+}
+
+const void *coffer_sqlite_log_index(void *connection) {
+  // Of the size that SQLite asks for when it reads the log.
+  enum { region_size = 32768 };
+  sqlite3_file *file = NULL;
+  void volatile *region = NULL;
+  if (sqlite3_file_control((sqlite3 *)connection, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK) return NULL;
+  if (file == NULL || file->pMethods == NULL || file->pMethods->iVersion < 2) return NULL;
+  if (file->pMethods->xShmMap(file, 0, region_size, 0, &region) != SQLITE_OK) return NULL;
+  return (const void *)region;
 }
 
 // The write-ahead log's file, or NULL.

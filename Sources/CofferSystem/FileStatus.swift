@@ -43,4 +43,7 @@ public struct FileStatus: Sendable, Hashable {
     inode = UInt64(truncatingIfNeeded: value.st_ino)
     owner = value.st_uid
   }
+
+  /// Whether both are of one file, under whatever name, as long as somebody has it open.
+  public func isSameFile(as other: FileStatus) -> Bool { (device, inode) == (other.device, other.inode) }
 }

@@ -21,7 +21,9 @@ extension VaultError {
     case let error as DatabaseError:
       switch error.resultCode {
       case .SQLITE_FULL: return .full
-      case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_SCHEMA, .SQLITE_TOOBIG: return .damaged(what: "the index")
+      // SQLITE_AUTH: of ``CompilationGuard``, which finds another schema.
+      case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_SCHEMA, .SQLITE_AUTH, .SQLITE_TOOBIG:
+        return .damaged(what: "the index")
       case .SQLITE_BUSY, .SQLITE_LOCKED: return .inUse(holder: nil)
       default: return .database(error.extendedResultCode.rawValue)
       }

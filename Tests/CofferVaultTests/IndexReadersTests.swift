@@ -27,7 +27,7 @@ import Testing
         if fails.load(ordering: .relaxed) { throw VaultError.full }
         memories.change { $0.append(memory) }
         let queue = try IndexDatabase.openReader(at: path, memory)
-        return IndexReaders.Reader(queue, try queue.inDatabase { try RowReader($0, hasher, sealer) })
+        return try IndexReaders.Reader(queue) { try RowReader($0, hasher, sealer) }
       }
     }
   }

@@ -201,10 +201,7 @@ import Testing
     tables.changeRules { $0.mostLogPages = 1100 }
     tables.readers.want()
     let lent = try #require(tables.readers.lend())
-    try lent.queue.inDatabase { db in
-      try db.execute(sql: "BEGIN")
-      _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM root")
-    }
+    _ = try lent.rows.begin()
     let isOver = Atomic(false)
     let committing = startThread {
       var round = 0
@@ -221,7 +218,7 @@ import Testing
     }
     #expect(Patience.wait { tables.readers.mustEnd })
     isOver.store(true, ordering: .relaxed)
-    try lent.queue.inDatabase { db in try db.execute(sql: "ROLLBACK") }
+    lent.rows.end()
     tables.readers.end(lent)
     #expect(Patience.wait(for: committing))
     let longest = try FileSystem().status(of: fixture.vaultPath + "/index.sqlite-wal")?.byteCount ?? .max

@@ -2,9 +2,19 @@
 #ifndef COFFER_SQLITE_ACCESS_H
 #define COFFER_SQLITE_ACCESS_H
 
-/// SQLITE_DBCONFIG_DEFENSIVE on and SQLITE_DBCONFIG_TRUSTED_SCHEMA off, values of at most 16 MiB. Returns an SQLite result code.
+/// SQLITE_DBCONFIG_DEFENSIVE on, SQLITE_DBCONFIG_TRUSTED_SCHEMA off, neither views nor triggers, values of at most 16 MiB. Returns an
+/// SQLite result code.
 /// `connection` is a `sqlite3 *`.
 int coffer_sqlite_defend(void *connection);
+
+/// Has SQL compiled on the connection only while `*is_refused` is 0, but for pragmas: else it fails with SQLITE_AUTH. What is prepared
+/// already is compiled once more when it is next run. `is_refused` must stay until the next call; NULL for no such thing. `connection`
+/// is a `sqlite3 *`.
+void coffer_sqlite_guard_compilation(void *connection, const int *is_refused);
+
+/// Has the connection leave the write-ahead log as it is when it is closed, also as the last one. Returns an SQLite result code.
+/// `connection` is a `sqlite3 *`.
+int coffer_sqlite_keep_log(void *connection);
 
 /// Takes away the hooks on transactions that GRDB sets for its observers: they hold when transactions go through GRDB.
 /// `connection` is a `sqlite3 *`.
@@ -17,6 +27,10 @@ void coffer_sqlite_count_log(void *connection, int *page_count);
 /// Whether the connection keeps its index of the write-ahead log in memory that connections of this process share, and lets those of
 /// no other in (SQLite's "unix-excl"): not 0. `connection` is a `sqlite3 *`.
 int coffer_sqlite_is_of_one_process(void *connection);
+
+/// Where the connection has its index of the write-ahead log in memory: connections of one process have the same place if, and only if, they
+/// have the same file open. NULL where there is none before anything was read. `connection` is a `sqlite3 *`.
+const void *coffer_sqlite_log_index(void *connection);
 
 /// The length of the database's file, without what the write-ahead log has yet to add to it, in bytes. `connection` is a
 /// `sqlite3 *`.

@@ -29,6 +29,7 @@ final class CommitJournal {
   private static let entryOverhead = 4 + Sealing.overhead
 
   private let folder: VaultFolder
+  private let index: FileStatus
   private let metadataKey: SecretKey
   private let context: [UInt8]
   private var file: OwnedDescriptor?
@@ -37,8 +38,9 @@ final class CommitJournal {
   /// Nothing can be added to this pass any more.
   private var isBroken = false
 
-  init(in folder: VaultFolder, metadataKey: SecretKey, vault: VaultID) {
-    self.folder = folder
+  /// - Parameter index: SQLite's file, as it was opened.
+  init(in folder: VaultFolder, beside index: FileStatus, metadataKey: SecretKey, vault: VaultID) {
+    (self.folder, self.index) = (folder, index)
     self.metadataKey = metadataKey
     context = Array("coffer journal \(VaultFormat.version)".utf8) + vault.bytes
   }
@@ -49,11 +51,11 @@ final class CommitJournal {
     return Self.byteCount - (pass?.end ?? Self.headByteCount) - Self.entryOverhead
   }
 
-  /// Throws `damaged` where the index has no name any more: a folder that was removed takes what is written to its files, and keeps
-  /// nothing of it.
+  /// Throws `damaged` where the index has no name any more, or another file has it: what was removed takes what is written to it, and
+  /// nothing of that is kept.
   func requireIndex() throws {
-    guard try folder.files.status(of: VaultFormat.index, in: folder.descriptor) != nil else {
-      throw VaultError.damaged(what: "its index was removed while it was open")
+    guard try folder.files.status(of: VaultFormat.index, in: folder.descriptor)?.isSameFile(as: index) == true else {
+      throw VaultError.damaged(what: "its index was removed or replaced while it was open")
     }
   }
 

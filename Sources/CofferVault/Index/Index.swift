@@ -51,18 +51,20 @@ final class Index: Sendable {
   init(in folder: VaultFolder, keys: UnlockedKeys, vault: VaultID) throws {
     let path = folder.path + "/" + VaultFormat.index
     queue = try IndexDatabase.open(at: path)
+    guard let opened = try folder.files.status(of: VaultFormat.index, in: folder.descriptor) else {
+      throw VaultError.damaged(what: VaultFormat.index)
+    }
     (tables, session) = try queue.inDatabase { [lock] db in
       let tables = try IndexTables(db, keys: keys, vault: vault, lock: lock) { memory in
-        // The path may lead to another vault by now.
-        let here = try folder.files.status(of: VaultFormat.index, in: folder.descriptor)
-        let there = try folder.files.status(of: path)
-        guard let here, let there, (here.device, here.inode) == (there.device, there.inode) else {
+        // The path may lead to another vault by now, or somebody may have put another file there: to open that may already change it, and
+        // the log beside it.
+        guard try folder.files.status(of: path)?.isSameFile(as: opened) == true else {
           throw VaultError.damaged(what: VaultFormat.index)
         }
         return try IndexDatabase.openReader(at: path, memory)
       }
       do {
-        try tables.readJournal(CommitJournal(in: folder, metadataKey: keys.metadata, vault: vault))
+        try tables.readJournal(CommitJournal(in: folder, beside: opened, metadataKey: keys.metadata, vault: vault))
         let session = IndexSession(stored: try StoredRows(tables), keys: keys)
         session.hasConnection = false
         return (tables, session)
@@ -341,15 +343,15 @@ final class Index: Sendable {
     // With the index's own connection, so that nothing is stored in SQLite between what is seen there and what is expected there.
     let begun = try tables.using { _ -> (lent: IndexReaders.Lent, copying: Copying)? in
       guard let lent = tables.readers.lend() else { return nil }
+      // Nobody looks at a copy's rows before it is used: what is copied must be what was stored last.
+      guard (try? lent.rows.begin().commit) == tables.storedCommit else {
+        end(lent)
+        return nil
+      }
       do {
-        try lent.queue.inDatabase { db in
-          try db.execute(sql: "BEGIN")
-          _ = try Int.fetchOne(db, sql: "SELECT id FROM root")
-        }
         return (lent, try beginCopying())
       } catch {
         end(lent)
-        if error is DatabaseError { return nil }
         throw error
       }
     }
@@ -400,8 +402,7 @@ final class Index: Sendable {
   private func end(_ copying: Copying) { lock.withLock { tables.endReading(copying.journal) } }
 
   private func end(_ lent: IndexReaders.Lent) {
-    // Where it fails there is no transaction.
-    try? lent.queue.inDatabase { db in try db.execute(sql: "ROLLBACK") }
+    lent.rows.end()
     tables.readers.end(lent)
   }
 

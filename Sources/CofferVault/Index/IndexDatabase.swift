@@ -67,8 +67,10 @@ enum IndexDatabase {
     configuration.foreignKeysEnabled = false
     // Transactions are begun and ended by statements that run past GRDB.
     configuration.allowsUnsafeTransactions = true
-    // Where a reader finds SQLite in the midst of noting a commit, it has the writer's place for a moment.
-    configuration.busyMode = .timeout(1)
+    // Where a reader finds SQLite in the midst of noting a commit, it has the writer's place for a moment. It is of this process, and goes
+    // on as soon as that does.
+    configuration.busyMode = .timeout(60)
+    configuration.leaveMemoryToOwner()
     configuration.prepareDatabase { db in
       guard let connection = db.sqliteConnection,
         coffer_sqlite_defend(UnsafeMutableRawPointer(connection)) == 0
@@ -89,6 +91,10 @@ enum IndexDatabase {
       // More than the log has between two checkpoints (1,000 pages): to cut it and let it grow again is work of the disk's.
       try db.execute(sql: "PRAGMA journal_size_limit = 16777216")
       if case .read(let memory) = purpose {
+        // It may be the only one that has the file at this path open, where somebody has put another there.
+        guard coffer_sqlite_keep_log(UnsafeMutableRawPointer(connection)) == 0 else {
+          throw VaultError.damaged(what: "the index cannot be opened for reading alone")
+        }
         try db.execute(sql: memory.rawValue)
         try db.execute(sql: "PRAGMA query_only = ON")
       } else {
@@ -102,6 +108,19 @@ enum IndexDatabase {
       else { throw VaultError.damaged(what: "the index's settings") }
     }
     return try DatabaseQueue(path: uri(path, purpose), configuration: configuration)
+  }
+
+  /// What the connections of one index have in common, and those of no other: its log's index in memory.
+  struct Identity: Equatable {
+    private let logIndex: UnsafeRawPointer
+
+    /// - Parameter db: a connection that has read something.
+    init(_ db: Database) throws {
+      guard let connection = db.sqliteConnection,
+        let logIndex = coffer_sqlite_log_index(UnsafeMutableRawPointer(connection))
+      else { throw VaultError.damaged(what: "the index's log") }
+      self.logIndex = logIndex
+    }
   }
 
   /// With SQLite's layer for the files of a single process, which it looks for in a URI where it was built with `SQLITE_USE_URI`, as

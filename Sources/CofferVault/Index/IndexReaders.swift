@@ -37,9 +37,15 @@ final class IndexReaders: @unchecked Sendable {
   final class Reader {
     fileprivate let queue: DatabaseQueue
     fileprivate let rows: RowReader
+    private let compilation: CompilationGuard
 
-    /// - Parameter queue: is closed with it.
-    init(_ queue: DatabaseQueue, _ rows: RowReader) { (self.queue, self.rows) = (queue, rows) }
+    /// - Parameters:
+    ///   - queue: is closed with it.
+    ///   - prepare: reads through it, and throws where it is none to read through.
+    init(_ queue: DatabaseQueue, _ prepare: (Database) throws -> RowReader) throws {
+      self.queue = queue
+      (compilation, rows) = try queue.inDatabase { db in try CompilationGuard.around(db) { try prepare(db) } }
+    }
 
     /// Gives back what it has of the index in memory.
     fileprivate func shrink(to memory: IndexDatabase.Memory) throws {
@@ -51,6 +57,7 @@ final class IndexReaders: @unchecked Sendable {
 
     deinit {
       rows.close()
+      compilation.end()
       try? queue.close()
     }
   }
@@ -79,16 +86,17 @@ final class IndexReaders: @unchecked Sendable {
   struct Lent {
     fileprivate let slot: Slot
     let queue: DatabaseQueue
+    let rows: RowReader
   }
 
   /// Takes a connection that is to be given back by ``end(_:)``, and soon where whoever has it ``mustEnd``. nil as of ``use(_:)``.
   func lend() -> Lent? {
     guard let slot = take(forLong: true) else { return nil }
-    guard let queue = slot.reader?.queue else {
+    guard let reader = slot.reader else {
       giveBack(slot)
       return nil
     }
-    return Lent(slot: slot, queue: queue)
+    return Lent(slot: slot, queue: reader.queue, rows: reader.rows)
   }
 
   func end(_ lent: Lent) { giveBack(lent.slot) }

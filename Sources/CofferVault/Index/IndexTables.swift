@@ -19,6 +19,7 @@ final class IndexTables {
   /// Reads through the index's own connection.
   private let reader: RowReader
   private let statements: WritingStatements
+  private let compilation: CompilationGuard
   /// Little room is left on the disk: the log shall take as little as it can. For the next commit.
   let keepsLogShort = Atomic(false)
   /// Bytes by which the index may have to grow to take what the log holds. Where others may fill the disk at any time this must be
@@ -39,6 +40,8 @@ final class IndexTables {
   private var journaled = JournaledRows()
   /// The last one: SQLite's or the journal's.
   private var lastCommit: [UInt8] = []
+  /// SQLite's last one. For who has the index's own connection.
+  private(set) var storedCommit: [UInt8] = []
   /// Under whose key SQLite's root was sealed last.
   private var rootSalt: UInt32 = 0
   private var writeCount = 0
@@ -72,11 +75,22 @@ final class IndexTables {
     let hasher = RowHasher(metadataKey: keys.metadata)
     let sealer = RecordSealer(metadataKey: keys.metadata, vault: vault)
     (self.hasher, self.sealer) = (hasher, sealer)
-    statements = try WritingStatements(db)
-    reader = try RowReader(db, hasher, sealer)
+    let identity = try IndexDatabase.Identity(db)
+    (compilation, (statements, reader)) = try CompilationGuard.around(db) {
+      let statements = try WritingStatements(db)
+      do {
+        return (statements, try RowReader(db, hasher, sealer))
+      } catch {
+        statements.close()
+        throw error
+      }
+    }
     readers = IndexReaders { memory in
-      let queue = try openReader(memory)
-      return try queue.inDatabase { db in IndexReaders.Reader(queue, try RowReader(db, hasher, sealer)) }
+      try IndexReaders.Reader(openReader(memory)) { db in
+        // Where somebody has put another file at the path, it is not this index.
+        guard try IndexDatabase.Identity(db) == identity else { throw VaultError.damaged(what: VaultFormat.index) }
+        return try RowReader(db, hasher, sealer)
+      }
     }
   }
 
@@ -121,6 +135,7 @@ final class IndexTables {
       if journaled.isEmpty, writeCount > 0, !isUnsure { journal?.remove() }
       statements.close()
       reader.close()
+      compilation.end()
     }
   }
 
@@ -131,6 +146,9 @@ final class IndexTables {
 
   private func bringJournalToSQLite() throws {
     guard writeCount > 0, !isUnsure else { return }
+    if journaled.isEmpty { return }
+    // Else the journal is where it is kept.
+    try journal?.requireIndex()
     try noting { try alone(if: logIsShort) { try storeJournaled() } }
   }
 
@@ -169,6 +187,7 @@ final class IndexTables {
   private func storedRoot() throws -> RootRecord {
     let (root, salt) = try reader.root()
     rootSalt = salt
+    storedCommit = root.commit
     return root
   }
 
@@ -301,6 +320,7 @@ final class IndexTables {
       journaled = JournaledRows()
       publish()
     }
+    storedCommit = lastCommit
     copyLongLog()
     if logIsShort { journal?.remove() } else { journal?.restart() }
     if let growth = try? growth(), growth > growthLimit.load(ordering: .relaxed) { emptyLog(growingBy: .max) }

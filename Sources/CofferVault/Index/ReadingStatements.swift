@@ -32,6 +32,8 @@ struct ReadingStatements {
   let bucket: RowStatement
   let root: RowStatement
   let salt: RowStatement
+  let begin: RowStatement
+  let rollback: RowStatement
 
   init(_ db: Database) throws {
     entry = try .entry(db)
@@ -39,13 +41,15 @@ struct ReadingStatements {
     bucket = try RowStatement(db, "SELECT value FROM bucket WHERE id = ?")
     root = try RowStatement(db, "SELECT value FROM root WHERE id = 1")
     salt = try RowStatement(db, "SELECT value FROM salt WHERE id = ?")
+    begin = try RowStatement(db, "BEGIN")
+    rollback = try RowStatement(db, "ROLLBACK")
   }
 
   func close() {
     for table in [entry, record] {
       for statement in [table.value, table.scan, table.tags] { statement.close() }
     }
-    for statement in [bucket, root, salt] { statement.close() }
+    for statement in [bucket, root, salt, begin, rollback] { statement.close() }
   }
 
   subscript(table: RecordTable) -> TableReading { table == .entry ? entry : record }

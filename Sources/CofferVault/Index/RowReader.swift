@@ -167,6 +167,23 @@ final class RowReader {
     try recordKey(RecordSealer.saltIndex(of: value)).open(value, kind: kind, row: row)
   }
 
+  /// Goes on to see what SQLite has now, whatever is stored, until ``end()``. Returns the root of that.
+  func begin() throws -> RootRecord {
+    try statements.begin.run()
+    do {
+      return try root().root
+    } catch {
+      end()
+      throw error
+    }
+  }
+
+  /// Ends what was begun.
+  func end() {
+    // Where it fails there is no transaction.
+    try? statements.rollback.run()
+  }
+
   /// The key of a salt, which SQLite has.
   func recordKey(_ index: UInt32) throws -> RecordKey {
     if let known = sealer.key(index) { return known }

@@ -41,7 +41,7 @@ struct VaultDestination {
   func target(for source: String) throws -> VaultPath {
     guard isFolder else { return path }
     guard source != "-" else {
-      throw Failure.usage("standard input has no name; give one, such as \(text)/NAME")
+      throw Failure.usage("standard input has no name; give one, such as \(text)\(text.hasSuffix("/") ? "" : "/")NAME")
     }
     guard let name = source.utf8.split(separator: UInt8(ascii: "/")).last, !name.elementsEqual("..".utf8),
       !name.elementsEqual(".".utf8)

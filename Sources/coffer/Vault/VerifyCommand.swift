@@ -138,7 +138,11 @@ private struct Findings: Encodable {
   func show() {
     let depth = deep ? "the index, every name, and all content" : "the index and every name; --deep adds all content"
     Output.line("checked    \(depth)")
-    if readOnly { Output.line("state      older than the newest that this device has seen; coffer accept-restored") }
+    if readOnly {
+      Output.line(
+        "state      older than the newest that this device has seen, as a backup is; only where it shall be the vault from "
+          + "now on: coffer accept-restored")
+    }
     Output.line("files      \(files), \(Size.text(bytes))")
     Output.line("folders    \(folders)")
     if others > 0 { Output.line("others     \(others)") }

@@ -1,0 +1,120 @@
+import CofferFiles
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+import GRDB
+import Testing
+
+@testable import CofferVault
+
+/// Somebody who can write to the index's files changes them while it is open.
+@Suite(.timeLimit(.minutes(5))) struct IndexReplacedTests {
+  private static func indexPath(_ fixture: VaultFixture) -> String { fixture.vaultPath + "/" + VaultFormat.index }
+
+  /// As a program does that keeps folders of several devices the same.
+  private static func replaceIndex(_ fixture: VaultFixture) throws {
+    let files = FileManager.default
+    try files.copyItem(atPath: indexPath(fixture), toPath: fixture.folder("twin"))
+    try files.removeItem(atPath: indexPath(fixture))
+    try files.moveItem(atPath: fixture.folder("twin"), toPath: indexPath(fixture))
+  }
+
+  /// - Parameters:
+  ///   - commitsBeforeJournal: as of ``IndexTables``: none, or so many that all commits go to SQLite.
+  ///   - goesOn: something else is to be stored before the vault is closed.
+  @Test(arguments: [0, Int.max], [false, true])
+  func `an index that was replaced by its like takes nothing more, and loses nothing`(
+    _ commitsBeforeJournal: Int, goesOn: Bool
+  ) throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let tables = vault.index.tables
+    tables.changeRules { $0.commitsBeforeJournal = commitsBeforeJournal }
+    // The first brings the opening's salt, and goes to SQLite.
+    for name in ["first", "before"] {
+      try vault.createFile(at: VaultPath(name)).close()
+      try vault.commit()
+    }
+    try Self.replaceIndex(fixture)
+    tables.readers.want()
+    #expect(!tables.readers.use { _ in }, "a connection to another file")
+    vault.index.read { session in
+      session.remember(nil)
+      session.stored.forgetVerified { _ in false }
+    }
+    #expect(try vault.attributes(at: VaultPath("before")).byteCount == 0)
+    if goesOn {
+      try vault.createFile(at: VaultPath("after")).close()
+      #expect(throws: VaultError.damaged(what: "its index was removed or replaced while it was open")) {
+        try vault.commit()
+      }
+    }
+    try? vault.close()
+    let again = try fixture.open()
+    #expect(try again.attributes(at: VaultPath("before")).byteCount == 0)
+    #expect(try again.verify(isDeep: true).isClean)
+    try again.close()
+  }
+
+  @Test func `connections of one index, and only these, have its identity`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let path = Self.indexPath(fixture)
+    func identity(_ queue: DatabaseQueue) throws -> IndexDatabase.Identity {
+      try queue.inDatabase { try IndexDatabase.Identity($0) }
+    }
+    let first = try IndexDatabase.openReader(at: path, .little)
+    let second = try IndexDatabase.openReader(at: path, .little)
+    #expect(try identity(first) == identity(second))
+    try Self.replaceIndex(fixture)
+    let other = try IndexDatabase.openReader(at: path, .little)
+    #expect(try identity(first) != identity(other))
+    for queue in [first, second, other] { try queue.close() }
+    try? vault.close()
+  }
+
+  /// What it is compiled to would be up to who has changed the schema.
+  @Test func `nothing is compiled again where the schema is said to be another`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let tables = vault.index.tables
+    try vault.createFile(at: VaultPath("file")).close()
+    try vault.commit()
+    tables.readers.want()
+    func readRoots() -> [VaultError?] {
+      func failure(_ reader: RowReader) -> VaultError? {
+        do {
+          _ = try reader.root()
+          return nil
+        } catch { return .wrapping(error) }
+      }
+      // With nothing in their memory.
+      vault.index.remember(nil)
+      tables.readers.want()
+      var failures: [VaultError?] = []
+      tables.using { failures.append(failure($0)) }
+      #expect(tables.readers.use { failures.append(failure($0)) })
+      return failures
+    }
+    #expect(readRoots() == [nil, nil])
+    tables.using { _ in tables.emptyLog(growingBy: .max) }
+    // The schema's cookie: section 1.3.9 of SQLite's file format.
+    let index = try FileHandle(forUpdating: URL(fileURLWithPath: Self.indexPath(fixture)))
+    func changeCookie() throws {
+      try index.seek(toOffset: 43)
+      let byte = try #require(try index.read(upToCount: 1)?.first)
+      try index.seek(toOffset: 43)
+      try index.write(contentsOf: [byte ^ 1])
+    }
+    try changeCookie()
+    #expect(readRoots() == [.damaged(what: "the index"), .damaged(what: "the index")])
+    #expect(throws: VaultError.damaged(what: "the index")) { _ = try vault.attributes(at: VaultPath("file")) }
+    try? vault.close()
+    try changeCookie()
+    try index.close()
+    let again = try fixture.open()
+    #expect(try again.verify(isDeep: true).isClean)
+    try again.close()
+  }
+}
