@@ -4,6 +4,7 @@ import CofferTestSupport
 import CofferVaultTestSupport
 import Foundation
 import GRDB
+import Synchronization
 import Testing
 
 @testable import CofferVault
@@ -72,6 +73,34 @@ import Testing
     #expect(try identity(first) != identity(other))
     for queue in [first, second, other] { try queue.close() }
     try? vault.close()
+  }
+
+  /// What stores the journal's rows in a copy would run what the copy's schema says. The cookie stays, so that nobody else sees it.
+  ///
+  /// - Parameter isAlone: with the index's own connection.
+  @Test(arguments: [false, true]) func `no copy is made with another schema`(isAlone: Bool) throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let tables = vault.index.tables
+    tables.keepsLogShort.store(isAlone, ordering: .relaxed)
+    _ = try vault.index.copy(to: fixture.folder("intact")) { false }
+    tables.using { _ in tables.emptyLog(growingBy: .max) }
+    vault.index.remember(nil)
+    let path = URL(fileURLWithPath: Self.indexPath(fixture))
+    let salt = Data("CREATE TABLE salt(id INTEGER PRIMARY KEY, value".utf8)
+    let place = try #require(try Data(contentsOf: path).range(of: salt))
+    let index = try FileHandle(forUpdating: path)
+    try index.seek(toOffset: UInt64(place.upperBound - 1))
+    try index.write(contentsOf: [UInt8(ascii: "E")])
+    #expect(throws: VaultError.damaged(what: "the index's schema")) {
+      _ = try vault.index.copy(to: fixture.folder("changed")) { false }
+    }
+    try index.seek(toOffset: UInt64(place.upperBound - 1))
+    try index.write(contentsOf: [UInt8(ascii: "e")])
+    try index.close()
+    vault.index.remember(nil)
+    _ = try vault.index.copy(to: fixture.folder("again")) { false }
+    try vault.close()
   }
 
   /// What it is compiled to would be up to who has changed the schema.

@@ -50,8 +50,10 @@ final class Index: Sendable {
 
   init(in folder: VaultFolder, keys: UnlockedKeys, vault: VaultID) throws {
     let path = folder.path + "/" + VaultFormat.index
+    let found = try folder.files.status(of: VaultFormat.index, in: folder.descriptor)
     queue = try IndexDatabase.open(at: path)
-    guard let opened = try folder.files.status(of: VaultFormat.index, in: folder.descriptor) else {
+    // The same before and after, by both ways: SQLite does not say which file it has opened.
+    guard let opened = try folder.files.status(of: path), found?.isSameFile(as: opened) == true else {
       throw VaultError.damaged(what: VaultFormat.index)
     }
     (tables, session) = try queue.inDatabase { [lock] db in
@@ -313,13 +315,17 @@ final class Index: Sendable {
   /// something in SQLite does.
   /// - Parameter isCancelled: asks nothing of the index.
   func copy(to path: String, isCancelled: () -> Bool) throws -> Copied {
-    // Whoever asks for it syncs the file: here somebody may wait for that.
-    var configuration = Configuration()
-    configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA synchronous = OFF") }
-    let copy = try DatabaseQueue(path: path, configuration: configuration)
+    let copy = try IndexDatabase.openCopy(at: path)
     let copying = try copyBeside(to: copy, isCancelled) ?? copyAlone(to: copy, isCancelled)
     defer { end(copying) }
-    if let root = copying.root { try copy.inDatabase { try IndexTables.store(copying.journal, root: root, in: $0) } }
+    try copy.inDatabase { db in
+      // Nobody looks at a copy's rows before it is used: it must be one of what was stored last.
+      try IndexDatabase.requireSchema(db)
+      guard try tables.readRoot(of: db).commit == copying.storedCommit else {
+        throw VaultError.damaged(what: "the root record")
+      }
+      if let root = copying.root { try IndexTables.store(copying.journal, root: root, in: db) }
+    }
     try copy.close()
     return copying.copied
   }
@@ -327,6 +333,8 @@ final class Index: Sendable {
   /// A copy being made.
   private struct Copying {
     let copied: Copied
+    /// That of SQLite's rows.
+    let storedCommit: [UInt8]
     /// What the copy lacks once it has SQLite's rows.
     let journal: IndexTables.ShownJournal
     /// The journal's, sealed under a key whose salt SQLite had then.
@@ -343,7 +351,7 @@ final class Index: Sendable {
     // With the index's own connection, so that nothing is stored in SQLite between what is seen there and what is expected there.
     let begun = try tables.using { _ -> (lent: IndexReaders.Lent, copying: Copying)? in
       guard let lent = tables.readers.lend() else { return nil }
-      // Nobody looks at a copy's rows before it is used: what is copied must be what was stored last.
+      // Where it sees anything else, the index's own connection may not.
       guard (try? lent.rows.begin().commit) == tables.storedCommit else {
         end(lent)
         return nil
@@ -392,7 +400,8 @@ final class Index: Sendable {
       return ((session.committed, session.committedNextObject), tables.beginReading())
     }
     do {
-      return Copying(copied: copied, journal: journal, root: try journal.rows.root.map { try tables.sealed($0) })
+      let root = try journal.rows.root.map { try tables.sealed($0) }
+      return Copying(copied: copied, storedCommit: tables.storedCommit, journal: journal, root: root)
     } catch {
       lock.withLock { tables.endReading(journal) }
       throw error

@@ -33,19 +33,46 @@ enum IndexDatabase {
   }
 
   /// Opens an index whose schema is exactly the one that this version makes.
-  static func open(at path: String) throws -> DatabaseQueue { try checked(open(path, .write)) }
+  static func open(at path: String) throws -> DatabaseQueue {
+    let queue = try open(path, .write)
+    try queue.inDatabase { db in
+      try requireSchema(db)
+      // From here on nobody else has it open but readers of this process. One that finds SQLite in the midst of noting a commit has the
+      // writer's place for a moment, and goes on as soon as the process does.
+      try db.execute(sql: "PRAGMA busy_timeout = 60000")
+    }
+    return queue
+  }
 
   /// Opens one more connection to an index that is open already, which reads beside it.
   static func openReader(at path: String, _ memory: Memory) throws -> DatabaseQueue {
-    try checked(open(path, .read(memory)))
+    let queue = try open(path, .read(memory))
+    try queue.inDatabase { try requireSchema($0) }
+    return queue
   }
 
-  private static func checked(_ queue: DatabaseQueue) throws -> DatabaseQueue {
-    let found = try queue.inDatabase { db in
-      try String.fetchAll(db, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+  /// Opens a new file into which an index is to be copied. Whoever asks for that syncs it: here somebody may wait.
+  static func openCopy(at path: String) throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.leaveMemoryToOwner()
+    configuration.prepareDatabase { db in
+      try defend(db)
+      try db.execute(sql: "PRAGMA synchronous = OFF")
     }
+    return try DatabaseQueue(path: path, configuration: configuration)
+  }
+
+  /// Throws where the schema is not exactly the one that this version makes.
+  static func requireSchema(_ db: Database) throws {
+    let found = try String.fetchAll(db, sql: "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
     guard found == schema else { throw VaultError.damaged(what: "the index's schema") }
-    return queue
+  }
+
+  @discardableResult private static func defend(_ db: Database) throws -> UnsafeMutableRawPointer {
+    guard let connection = db.sqliteConnection.map({ UnsafeMutableRawPointer($0) }),
+      coffer_sqlite_defend(connection) == 0
+    else { throw VaultError.damaged(what: "the index cannot be opened defensively") }
+    return connection
   }
 
   /// What a connection may keep of the index's pages: 512 KiB, 2 MiB or 4.
@@ -67,17 +94,14 @@ enum IndexDatabase {
     configuration.foreignKeysEnabled = false
     // Transactions are begun and ended by statements that run past GRDB.
     configuration.allowsUnsafeTransactions = true
-    // Where a reader finds SQLite in the midst of noting a commit, it has the writer's place for a moment. It is of this process, and goes
-    // on as soon as that does.
-    configuration.busyMode = .timeout(60)
+    // Another process may have the file open, which is not waited for long.
+    configuration.busyMode = .timeout(1)
     configuration.leaveMemoryToOwner()
     configuration.prepareDatabase { db in
-      guard let connection = db.sqliteConnection,
-        coffer_sqlite_defend(UnsafeMutableRawPointer(connection)) == 0
-      else { throw VaultError.damaged(what: "the index cannot be opened defensively") }
+      let connection = try defend(db)
       // One process holds the vault's lock. Its connections share what they know of the log in its memory, so that the index needs no
       // file for that, which others could write to.
-      guard coffer_sqlite_is_of_one_process(UnsafeMutableRawPointer(connection)) != 0 else {
+      guard coffer_sqlite_is_of_one_process(connection) != 0 else {
         throw VaultError.damaged(what: "the index cannot be opened for one process alone")
       }
       if purpose.isCreation {
@@ -92,7 +116,7 @@ enum IndexDatabase {
       try db.execute(sql: "PRAGMA journal_size_limit = 16777216")
       if case .read(let memory) = purpose {
         // It may be the only one that has the file at this path open, where somebody has put another there.
-        guard coffer_sqlite_keep_log(UnsafeMutableRawPointer(connection)) == 0 else {
+        guard coffer_sqlite_keep_log(connection) == 0 else {
           throw VaultError.damaged(what: "the index cannot be opened for reading alone")
         }
         try db.execute(sql: memory.rawValue)

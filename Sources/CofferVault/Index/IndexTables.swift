@@ -132,11 +132,17 @@ final class IndexTables {
       if isClosed { return }
       isClosed = true
       try? bringJournalToSQLite()
-      if journaled.isEmpty, writeCount > 0, !isUnsure { journal?.remove() }
+      if journaled.isEmpty, writeCount > 0, !isUnsure, isInPlace { journal?.remove() }
       statements.close()
       reader.close()
       compilation.end()
     }
+  }
+
+  /// Whether the index has its name. Where another file has it, the log beside that is all that it may have of the last commits.
+  private var isInPlace: Bool {
+    do { try journal?.requireIndex() } catch { return false }
+    return true
   }
 
   /// Brings to SQLite what is in the journal, but not what was only read. Where the disk is full it stays there; after any other
@@ -181,6 +187,13 @@ final class IndexTables {
     let root = try journaled.root ?? storedRoot()
     lastCommit = root.commit
     return root
+  }
+
+  /// That of a copy.
+  func readRoot(of copy: Database) throws -> RootRecord {
+    let reader = try RowReader(copy, hasher, sealer)
+    defer { reader.close() }
+    return try reader.root().root
   }
 
   /// As SQLite has it.
@@ -351,12 +364,15 @@ final class IndexTables {
   }
 
   /// Gives the room of the log back, as far as the index has room for what it holds. Where it has none, the log stays.
-  func cutLog() { readers.pausing { _ = try? statements.cutLog.first { _ in } } }
+  func cutLog() {
+    guard isInPlace else { return }
+    readers.pausing { _ = try? statements.cutLog.first { _ in } }
+  }
 
   /// Copies the log into the index, and keeps the log's own room for what comes next: on a full disk others would take it at
   /// once. Not where the index would have to grow by more than `limit` bytes: it would take the room, and lack the rest.
   func emptyLog(growingBy limit: Int) {
-    guard let growth = try? growth(), growth <= limit else { return }
+    guard let growth = try? growth(), growth <= limit, isInPlace else { return }
     readers.pausing { _ = try? statements.emptyLog.first { _ in } }
   }
 
@@ -367,6 +383,7 @@ final class IndexTables {
     guard pageCount >= (logIsShort ? Self.logLength.short : Self.logLength.usual) else { return }
     // It would grow for as long as somebody always reads.
     if pageCount >= rules.mostLogPages { return emptyLog(growingBy: .max) }
+    guard isInPlace else { return }
     _ = try? statements.copyLog.first { _ in }
   }
 
