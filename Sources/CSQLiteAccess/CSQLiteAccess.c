@@ -57,6 +57,12 @@ int coffer_sqlite_is_of_one_process(void *connection) {
   return result;
 }
 
+int coffer_sqlite_is_in_place(void *connection) {
+  int has_moved = 0;
+  int result = sqlite3_file_control((sqlite3 *)connection, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  return result == SQLITE_OK && !has_moved;
+}
+
 const void *coffer_sqlite_log_index(void *connection) {
   // Of the size that SQLite asks for when it reads the log.
   enum { region_size = 32768 };

@@ -28,6 +28,9 @@ void coffer_sqlite_count_log(void *connection, int *page_count);
 /// no other in (SQLite's "unix-excl"): not 0. `connection` is a `sqlite3 *`.
 int coffer_sqlite_is_of_one_process(void *connection);
 
+/// Whether the file that the connection has open is the one at the path that it was opened by: not 0. `connection` is a `sqlite3 *`.
+int coffer_sqlite_is_in_place(void *connection);
+
 /// Where the connection has its index of the write-ahead log in memory: connections of one process have the same place if, and only if, they
 /// have the same file open. NULL where there is none before anything was read. `connection` is a `sqlite3 *`.
 const void *coffer_sqlite_log_index(void *connection);

@@ -50,12 +50,12 @@ final class Index: Sendable {
 
   init(in folder: VaultFolder, keys: UnlockedKeys, vault: VaultID) throws {
     let path = folder.path + "/" + VaultFormat.index
-    let found = try folder.files.status(of: VaultFormat.index, in: folder.descriptor)
     queue = try IndexDatabase.open(at: path)
-    // The same before and after, by both ways: SQLite does not say which file it has opened.
-    guard let opened = try folder.files.status(of: path), found?.isSameFile(as: opened) == true else {
-      throw VaultError.damaged(what: VaultFormat.index)
-    }
+    // The one that SQLite has opened, and the folder's.
+    let named = try folder.files.status(of: VaultFormat.index, in: folder.descriptor)
+    guard let opened = try folder.files.status(of: path), named?.isSameFile(as: opened) == true,
+      queue.inDatabase({ IndexDatabase.isInPlace($0) })
+    else { throw VaultError.damaged(what: VaultFormat.index) }
     (tables, session) = try queue.inDatabase { [lock] db in
       let tables = try IndexTables(db, keys: keys, vault: vault, lock: lock) { memory in
         // The path may lead to another vault by now, or somebody may have put another file there: to open that may already change it, and

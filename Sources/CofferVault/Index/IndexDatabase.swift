@@ -59,7 +59,12 @@ enum IndexDatabase {
       try defend(db)
       try db.execute(sql: "PRAGMA synchronous = OFF")
     }
-    return try DatabaseQueue(path: path, configuration: configuration)
+    return try DatabaseQueue(path: uri(path, .create), configuration: configuration)
+  }
+
+  /// Whether the connection has the file open that its path leads to.
+  static func isInPlace(_ db: Database) -> Bool {
+    db.sqliteConnection.map { coffer_sqlite_is_in_place(UnsafeMutableRawPointer($0)) != 0 } ?? false
   }
 
   /// Throws where the schema is not exactly the one that this version makes.

@@ -304,6 +304,7 @@ final class IndexTables {
         var rows = JournaledRows()
         try take(entry, after: &root, into: &rows)
         try statements.store(rows, root: sealed(root))
+        storedCommit = root.commit
         var left = JournaledRows()
         var next = root
         for entry in entries[(position + 1)...] { try take(entry, after: &next, into: &left) }
