@@ -115,8 +115,13 @@ extension MountServer {
     guard let file = try? view.open(number, .reading) else { return nil }
     defer { try? file.close() }
     var value: UInt8 = 0
-    guard let size = try? file.attributes().byteCount, size > 0,
-      (try? withUnsafeMutableBytes(of: &value) { try file.read(at: size - 1, into: $0) }) == 1
+    guard let size = try? file.attributes().byteCount else { return nil }
+    if size == 0 {
+      // Of what is empty the kernel is told by nothing that it is given: it hears of the next end, also where it was told of that before.
+      writers.willMoveEnd(of: number)
+      return nil
+    }
+    guard (try? withUnsafeMutableBytes(of: &value) { try file.read(at: size - 1, into: $0) }) == 1
     else { return nil }
     return writers.tellsEnd(size, of: number) ? (size - 1, value) : nil
   }

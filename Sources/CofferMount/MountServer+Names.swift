@@ -88,11 +88,19 @@ extension MountServer {
         // What is moved comes whole, also what programs stored to mappings and have not closed yet.
         let moved = server.mapped(name, in: folder) + (mode == .exchange ? server.mapped(newName, in: newFolder) : [])
         try server.whenWrittenBack(moved, request, .whole) { request, server in
-          if mode == .replace { server.willReplace(newName, in: newFolder) }
-          try server.withRoom {
-            try server.view.rename(
-              name, in: server.number(folder), to: newName, in: server.number(newFolder), mode: mode)
+          let replaced = mode == .replace ? server.willReplace(newName, in: newFolder) : nil
+          do {
+            try server.withRoom {
+              try server.view.rename(
+                name, in: server.number(folder), to: newName, in: server.number(newFolder), mode: mode)
+            }
+          } catch {
+            if let replaced { server.didNotReplace(replaced) }
+            throw error
           }
+          // Another mount may have given the name to what this kernel has not heard of. As long as it waits for the answer, it looks
+          // nothing up in these folders, and so does not hear of it now.
+          if let replaced, !server.nodes.isKnown(replaced) { server.didNotReplace(replaced) }
           request.done()
         }
       }
@@ -106,15 +114,21 @@ extension MountServer {
   }
 
   /// What has the name may be about to lose its last one. A program that has just found a file which is replaced shall find
-  /// it, or where it leads, and not that it was there once.
-  private func willReplace(_ name: [UInt8], in folder: fuse_ino_t) {
+  /// it, or where it leads, and not that it was there once. Returns what that is.
+  private func willReplace(_ name: [UInt8], in folder: fuse_ino_t) -> InodeNumber? {
     guard let found = try? view.lookup(name, in: number(folder)), found.kind == .directory || found.linkCount <= 1
-    else { return }
+    else { return nil }
     switch found.kind {
     case .file: removed.keep(found, try? view.open(found.number, .reading))
     case .symbolicLink: removed.keep(found, target: try? view.readLink(found.number))
     default: removed.keep(found)
     }
+    return found.number
+  }
+
+  /// Keeps no more of what was to be replaced: it has its name, or no program has found it here.
+  private func didNotReplace(_ number: InodeNumber) {
+    if let file = removed.takeOut(number) { try? file.close() }
   }
 }
 

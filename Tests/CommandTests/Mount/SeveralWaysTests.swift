@@ -133,6 +133,47 @@ final class SeveralWaysTests: MountDesk {
     #expect(try shell("python3 -c '\(program)'") == "tried\n")
   }
 
+  /// It has no such end any more by then, although it had been told so once.
+  @Test func `a mapping reaches to an end that came back by way of none`() throws {
+    try desk.done("mount", "mnt")
+    try desk.served("mount", "second")
+    let program = """
+      import mmap, os
+      mapped = os.open("mnt/file", os.O_RDWR | os.O_CREAT)
+      other = os.open("second/file", os.O_RDWR)
+      os.pwrite(other, b"o" * 6000, 0)
+      mapping = mmap.mmap(mapped, 6000)
+      os.ftruncate(other, 0)
+      print(os.fstat(mapped).st_size)
+      os.pwrite(other, b"n" * 6000, 0)
+      print(mapping[5999:])
+      mapping[5999] = 33
+      mapping.flush()
+      print(os.pread(other, 3, 5997), os.fstat(mapped).st_size)
+      """
+    #expect(try shell("python3 -c '\(program)'") == "0\nb'n'\nb'nn!' 6000\n")
+  }
+
+  /// Each of them replaces files of which the other's kernel has not heard.
+  @Test func `a name that two mounts replace at the same time keeps no room`() throws {
+    try desk.done("mount", "mnt")
+    try desk.served("mount", "second")
+    let before = desk.objects()
+    let program = """
+      import os, sys
+      for _ in range(3000):
+          with open(sys.argv[1] + "/made" + sys.argv[1], "wb") as file: file.write(bytes(20000))
+          os.rename(file.name, sys.argv[1] + "/name")
+      """
+    try desk.write("replace.py", program)
+    try shell("python3 replace.py second & python3 replace.py mnt && wait $!")
+    #expect(desk.objects() != before)
+    try shell("rm mnt/name")
+    // A kernel says a while later that it knows no more of what is gone, which a commit then removes.
+    for _ in 0..<200 where desk.objects() != before { try shell("mkdir mnt/again; rmdir mnt/again; sync mnt") }
+    #expect(desk.objects().count == before.count)
+  }
+
   @Test(.enabled(if: Fuse.isThereInNameSpace, "a user's name space is not there, or /dev/fuse is not ours in it"))
   func `a vault that is mounted in a name space of mounts shows there alone`() throws {
     try shell("mkfifo said heard")
