@@ -57,6 +57,7 @@ int coffer_is_without_core_dumps(void) {
 }
 int coffer_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE); }
 int coffer_enter_directory(int directory) { return pthread_fchdir_np(directory); }
+void coffer_leave_directory(void) { (void)pthread_fchdir_np(-1); }
 int coffer_peer_user(int socket, uid_t *user) {
   gid_t group;
   return getpeereid(socket, user, &group);
@@ -94,6 +95,10 @@ int coffer_is_without_core_dumps(void) {
 }
 int coffer_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); }
 int coffer_enter_directory(int directory) { return unshare(CLONE_FS) == 0 ? fchdir(directory) : -1; }
+void coffer_leave_directory(void) {
+  // It is there, and to be entered by everybody.
+  if (chdir("/") != 0) return;
+}
 int coffer_peer_user(int socket, uid_t *user) {
   struct ucred peer;
   socklen_t size = sizeof peer;

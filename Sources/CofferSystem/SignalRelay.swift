@@ -83,4 +83,8 @@ public enum CurrentThread {
   public static func enter(_ folder: OwnedDescriptor) throws(SystemError) {
     guard coffer_enter_directory(folder.number) == 0 else { throw .last("fchdir") }
   }
+
+  /// Leaves the folder that was entered, and for those threads, too, that this one has started since: on Linux they share it, and would keep
+  /// it in use for as long as they run.
+  public static func leave() { coffer_leave_directory() }
 }

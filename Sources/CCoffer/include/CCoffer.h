@@ -53,6 +53,9 @@ void coffer_unmap_memory(void *memory, size_t count);
 
 /// Gives the calling thread, and no other, a current directory of its own (unshare and fchdir on Linux).
 int coffer_enter_directory(int directory);
+/// Leads the thread that has entered one back to where its process is, on Linux to the root directory, and with it the threads that it
+/// has started meanwhile, which share its current directory there.
+void coffer_leave_directory(void);
 
 /// The user at the other end of a connected local socket, or the one that listens there, as the system knows it.
 int coffer_peer_user(int socket, uid_t *user);

@@ -39,6 +39,7 @@ final class AgentServer {
   private var waiting: [(number: Int, run: ServedRun)] = []
   private var idle: IdleClock
   private var mountUses = 0
+  private var lastLook: Instant
   private var lastRecheck: Instant
   /// Set where there was no descriptor for a client: until when no other look is taken at who waits to be let in.
   private var rest: Instant?
@@ -72,7 +73,7 @@ final class AgentServer {
     self.memoryLocked = memoryLocked
     self.now = now
     self.removeSocket = removeSocket
-    lastRecheck = now()
+    (lastRecheck, lastLook) = (now(), now())
     idle = IdleClock(limit: idleMinutes > 0 ? .seconds(60 * idleMinutes) : nil, now: now())
   }
 
@@ -141,8 +142,9 @@ final class AgentServer {
     let uses = vault.mounts.uses
     if uses != mountUses {
       mountUses = uses
-      idle.touch(now: now)
+      idle.touch(now: now, lastLook: lastLook)
     }
+    lastLook = now
     guard now - lastRecheck >= Self.longestWait else { return }
     // Where there is no thread for it, soon again.
     if (try? NewThread.start { [vault] in vault.mounts.recheck() }) != nil { lastRecheck = now }

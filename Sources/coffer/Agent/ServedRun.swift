@@ -40,6 +40,8 @@ struct ServedRun: Sendable {
     return session.run {
       do {
         try CurrentThread.enter(folder)
+        // What it has started goes on: a mount.
+        defer { CurrentThread.leave() }
         let command = try parse()
         if command is any AsyncParsableCommand {
           try ThreadExecutor().run { try await performAsynchronously() }

@@ -154,6 +154,15 @@ final class SeveralWaysTests: MountDesk {
     #expect(try shell("python3 -c '\(program)'") == "0\nb'n'\nb'nn!' 6000\n")
   }
 
+  @Test func `a mount does not use the folder in which it was asked for`() throws {
+    try desk.done("mount", "mnt")
+    let outcome = try desk.shell("cd mnt && coffer mount \(desk.path("second")) && touch ../second/file")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    try desk.served("unmount", "mnt")
+    #expect(try !isMounted)
+    #expect(try shell("ls second") == "file\n")
+  }
+
   /// Each of them replaces files of which the other's kernel has not heard.
   @Test func `a name that two mounts replace at the same time keeps no room`() throws {
     try desk.done("mount", "mnt")
