@@ -131,7 +131,7 @@ extension Vault {
   /// What a creation makes before the keybag. A folder that holds only these was left by one that was interrupted, and
   /// nothing in it can be read by anybody: its keys were never stored.
   private static let unfinished = [
-    VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal", VaultFormat.objects,
+    VaultFormat.index, VaultFormat.indexLog, VaultFormat.index + "-journal", VaultFormat.objects,
     VaultFormat.ballast,
   ]
 

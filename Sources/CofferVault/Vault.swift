@@ -301,6 +301,9 @@ public final class Vault: Sendable {
     }
   }
 
+  /// Whether these bytes are the vault's keybag, or one that is about to take its place.
+  func hasKeybag(_ bytes: [UInt8]) -> Bool { anchor.accepts(keybagDigest: Digest.sha256(bytes)) }
+
   /// Writes to the key store which keybag belongs to the vault, and which one may take its place.
   func followKeybag(_ present: [UInt8], next: [UInt8]?) throws {
     try anchor.followKeybag(present, next: next, index.read { $0.committed })

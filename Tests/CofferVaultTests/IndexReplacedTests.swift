@@ -58,6 +58,44 @@ import Testing
     try again.close()
   }
 
+  @Test func `what waits in a journal that somebody has removed is stored elsewhere`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = 0 }
+    for name in ["first", "second", "third", "fourth"] {
+      let journal = fixture.vaultPath + "/" + VaultFormat.journal
+      if name == "third" { try FileManager.default.removeItem(atPath: journal) }
+      try vault.createFile(at: VaultPath(name)).close()
+      try vault.commit()
+    }
+    try fixture.copyAsAfterCrash()
+    try vault.close()
+    let crashed = try fixture.openAfterCrash()
+    for name in ["first", "second", "third", "fourth"] {
+      #expect(try crashed.attributes(at: VaultPath(name)).byteCount == 0)
+    }
+    #expect(try crashed.verify(isDeep: true).isClean)
+    try crashed.close()
+  }
+
+  @Test func `an index whose log was removed takes nothing more, and keeps what it had when it is closed`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = .max }
+    try vault.createFile(at: VaultPath("before")).close()
+    try vault.commit()
+    try FileManager.default.removeItem(atPath: fixture.vaultPath + "/" + VaultFormat.indexLog)
+    try vault.createFile(at: VaultPath("after")).close()
+    #expect(throws: VaultError.damaged(what: "its index was removed or replaced while it was open")) {
+      try vault.commit()
+    }
+    try? vault.close()
+    let again = try fixture.open()
+    #expect(try again.attributes(at: VaultPath("before")).byteCount == 0)
+    #expect(try again.verify(isDeep: true).isClean)
+    try again.close()
+  }
+
   @Test func `connections of one index, and only these, have its identity`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()

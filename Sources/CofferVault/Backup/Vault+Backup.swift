@@ -52,6 +52,10 @@ extension Vault {
     guard !self.files.isClosed else { throw VaultError.needsReopening }
     for name in [VaultFormat.keybag, VaultFormat.description] {
       guard let bytes = try folder.contents(of: name) else { throw VaultError.damaged(what: name) }
+      // One that somebody has put there, such as an earlier one, may open with no passcode.
+      guard name != VaultFormat.keybag || hasKeybag(bytes) else {
+        throw VaultError.damaged(what: "\(name) was replaced while the vault was open")
+      }
       // The description last: a folder without it is no vault.
       try target.sync()
       try files.replaceDurably(name, in: target, with: bytes)

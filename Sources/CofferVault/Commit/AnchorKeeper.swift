@@ -54,6 +54,11 @@ final class AnchorKeeper: Sendable {
   /// Whether the vault belongs to somebody beside its owner; nil where the key store's word is missing.
   var isBound: Bool? { state.withLock { $0.isBound } }
 
+  /// Whether a keybag is the one that the vault has, or that a change is about to give it.
+  func accepts(keybagDigest digest: [UInt8]) -> Bool {
+    state.withLock { digest == $0.keybagDigest || digest == $0.nextKeybagDigest }
+  }
+
   /// Takes note of a commit; writes it where the last write is long enough ago. Does not wait for a write of another commit:
   /// what this one leaves is written a while later, as what the rate holds back is.
   func follow(_ root: CommittedRoot) throws {

@@ -11,12 +11,18 @@ final class ObjectStore: Sendable {
   let mayUseReserve = Atomic(false)
 
   private struct Unsynced {
-    /// Folders with new or removed objects.
-    var folders: Set<String> = []
+    /// Folders with new or removed objects, and whether there are new ones.
+    var folders: [String: Bool] = [:]
     /// The objects' folder has new folders.
     var isRoot = false
     /// Threads that are making one: it may be there, and others may use it, before they say so.
     var makers = 0
+    /// A sync has failed: the disk may have lost names, and says so only once.
+    var isBroken = false
+
+    mutating func note(_ folder: String, isNew: Bool) {
+      folders[folder, default: false] = isNew || folders[folder] == true
+    }
   }
 
   init(files: FileSystem, vaultFolder: OwnedDescriptor, rowKeys: RowKeys) throws {
@@ -37,7 +43,7 @@ final class ObjectStore: Sendable {
     let folder = try madeFolder(place.folder)
     let object = try created(place.name, in: folder)
     // Behind it: a commit that comes before may sync the folder before the name is there, and does not refer to it.
-    unsynced.withLock { _ = $0.folders.insert(place.folder) }
+    unsynced.withLock { $0.note(place.folder, isNew: true) }
     return object
   }
 
@@ -109,7 +115,7 @@ final class ObjectStore: Sendable {
           // Synced before the commit that forgets the removal: a name that came back after it would stay for ever.
           do {
             let isRemoved = try files.unlink(object.place.name, in: folder)
-            if isRemoved { unsynced.withLock { _ = $0.folders.insert(folderName) } }
+            if isRemoved { unsynced.withLock { $0.note(folderName, isNew: false) } }
           } catch {
             failures[object.number] = error
           }
@@ -131,23 +137,43 @@ final class ObjectStore: Sendable {
   }
 
   /// Makes the names of new and removed objects durable. Comes after their bytes and before the commit that refers to them.
+  ///
+  /// Throws `needsReopening` once a sync has failed.
   func syncFolders() throws {
     // Taken out first: a name that is made in one of them meanwhile puts it back.
-    let (folders, needsRoot) = unsynced.withLock { unsynced in
+    var (folders, needsRoot) = try unsynced.withLock { unsynced in
+      if unsynced.isBroken { throw VaultError.needsReopening }
       defer {
-        unsynced.folders = []
+        unsynced.folders = [:]
         unsynced.isRoot = false
       }
       return (unsynced.folders, unsynced.isRoot || unsynced.makers > 0)
     }
     do {
-      for folder in folders { try self.folder(folder).sync() }
-      if needsRoot { try root.sync() }
+      for (name, hasNew) in folders {
+        guard let folder = try folderIfPresent(name) else {
+          if hasNew { throw VaultError.damaged(what: "a folder of objects was removed while the vault was open") }
+          // With all that was removed in it.
+          needsRoot = true
+          continue
+        }
+        try sync(folder)
+      }
+      if needsRoot { try sync(root) }
     } catch {
       unsynced.withLock { unsynced in
-        unsynced.folders.formUnion(folders)
+        for (name, hasNew) in folders { unsynced.note(name, isNew: hasNew) }
         unsynced.isRoot = unsynced.isRoot || needsRoot
       }
+      throw error
+    }
+  }
+
+  private func sync(_ folder: OwnedDescriptor) throws {
+    do {
+      try folder.sync()
+    } catch {
+      if !error.isFull { unsynced.withLock { $0.isBroken = true } }
       throw error
     }
   }

@@ -5,6 +5,8 @@ enum VaultFormat {
   static let description = "coffer.json"
   static let keybag = "keybag.json"
   static let index = "index.sqlite"
+  /// SQLite's write-ahead log: beside the index while it is open, and after a crash.
+  static let indexLog = index + "-wal"
   /// Beside the index while small commits gather there, and after a crash.
   static let journal = "journal"
   static let objects = "objects"

@@ -30,6 +30,7 @@ final class CommitJournal {
 
   private let folder: VaultFolder
   private let index: FileStatus
+  private let log: FileStatus?
   private let metadataKey: SecretKey
   private let context: [UInt8]
   private var file: OwnedDescriptor?
@@ -38,9 +39,13 @@ final class CommitJournal {
   /// Nothing can be added to this pass any more.
   private var isBroken = false
 
-  /// - Parameter index: SQLite's file, as it was opened.
-  init(in folder: VaultFolder, beside index: FileStatus, metadataKey: SecretKey, vault: VaultID) {
-    (self.folder, self.index) = (folder, index)
+  /// - Parameters:
+  ///   - index: SQLite's file, as it was opened.
+  ///   - log: that of its log.
+  init(
+    in folder: VaultFolder, beside index: FileStatus, _ log: FileStatus?, metadataKey: SecretKey, vault: VaultID
+  ) {
+    (self.folder, self.index, self.log) = (folder, index, log)
     self.metadataKey = metadataKey
     context = Array("coffer journal \(VaultFormat.version)".utf8) + vault.bytes
   }
@@ -51,11 +56,14 @@ final class CommitJournal {
     return Self.byteCount - (pass?.end ?? Self.headByteCount) - Self.entryOverhead
   }
 
-  /// Throws `damaged` where the index has no name any more, or another file has it: what was removed takes what is written to it, and
-  /// nothing of that is kept.
+  /// Throws `damaged` where the index or its log has no name any more, or another file has it: what was removed takes what is written to it,
+  /// and nothing of that is kept.
   func requireIndex() throws {
-    guard try folder.files.status(of: VaultFormat.index, in: folder.descriptor)?.isSameFile(as: index) == true else {
-      throw VaultError.damaged(what: "its index was removed or replaced while it was open")
+    for (name, opened) in [(VaultFormat.index, index), (VaultFormat.indexLog, log)] {
+      guard let opened else { continue }
+      guard try folder.files.status(of: name, in: folder.descriptor)?.isSameFile(as: opened) == true else {
+        throw VaultError.damaged(what: "its index was removed or replaced while it was open")
+      }
     }
   }
 
@@ -136,6 +144,11 @@ final class CommitJournal {
     guard (try? bytes.withUnsafeBytes({ try file.writeAll($0, at: UInt64(start)) })) != nil else { return false }
     guard (try? file.syncData()) != nil else {
       try withdraw(from: start, file)
+      return false
+    }
+    // Without a name nobody finds it after a crash. The next pass makes another.
+    guard let status = try? file.status(), status.linkCount > 0 else {
+      self.file = nil
       return false
     }
     pass = (key, start + bytes.count, position + 1)

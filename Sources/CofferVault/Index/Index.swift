@@ -66,7 +66,8 @@ final class Index: Sendable {
         return try IndexDatabase.openReader(at: path, memory)
       }
       do {
-        try tables.readJournal(CommitJournal(in: folder, beside: opened, metadataKey: keys.metadata, vault: vault))
+        let log = try folder.files.status(of: VaultFormat.indexLog, in: folder.descriptor)
+        try tables.readJournal(CommitJournal(in: folder, beside: opened, log, metadataKey: keys.metadata, vault: vault))
         let session = IndexSession(stored: try StoredRows(tables), keys: keys)
         session.hasConnection = false
         return (tables, session)

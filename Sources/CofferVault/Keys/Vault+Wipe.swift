@@ -123,7 +123,7 @@ private struct Wipe {
 
   /// Everything but the headers: what is left of it without them is no vault's any more.
   private static let ciphertext = [
-    VaultFormat.index, VaultFormat.index + "-wal", VaultFormat.index + "-journal", VaultFormat.journal,
+    VaultFormat.index, VaultFormat.indexLog, VaultFormat.index + "-journal", VaultFormat.journal,
     VaultFormat.ballast,
   ]
 

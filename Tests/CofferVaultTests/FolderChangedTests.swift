@@ -1,0 +1,93 @@
+import CofferFiles
+import CofferSystem
+import CofferTestSupport
+import CofferVaultTestSupport
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CofferVault
+
+/// Somebody changes the folder of an open vault, or its disk fails.
+@Suite(.timeLimit(.minutes(5))) struct FolderChangedTests {
+  private static func make(_ name: String, _ vault: Vault) throws {
+    let file = try vault.createFile(at: VaultPath(name))
+    try file.write([UInt8](repeating: 7, count: 20_000), at: 0)
+    try file.close()
+  }
+
+  /// As programs do that take empty folders away.
+  @Test func `a folder of objects that is gone with the last of them keeps nobody from committing`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try Self.make("file", vault)
+    try vault.commit()
+    try vault.remove(VaultPath("file"))
+    try vault.commit()
+    let objects = fixture.vaultPath + "/" + VaultFormat.objects
+    let folders = try FileManager.default.contentsOfDirectory(atPath: objects)
+    #expect(folders.count == 1)
+    for name in folders { #expect(rmdir(objects + "/" + name) == 0) }
+    for name in ["second", "third"] {
+      try Self.make(name, vault)
+      try vault.commit()
+    }
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  @Test func `a backup takes no keybag that is not the vault's`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let keybag = URL(fileURLWithPath: fixture.vaultPath + "/" + VaultFormat.keybag)
+    let before = try Data(contentsOf: keybag)
+    try (before + Data(" ".utf8)).write(to: keybag)
+    #expect(throws: VaultError.damaged(what: "keybag.json was replaced while the vault was open")) {
+      try vault.backup(to: fixture.folder("backup"), control: TransferControl())
+    }
+    try before.write(to: keybag)
+    try vault.backup(to: fixture.folder("backup"), control: TransferControl())
+    try vault.close()
+  }
+
+  /// Fails the sync of a folder once.
+  private final class FailingFolder: FaultPlan {
+    private let state = Mutex<(number: Int, at: Int)>((0, .max))
+
+    func failSync(after count: Int) { state.withLock { $0 = (0, count) } }
+    var count: Int { state.withLock { $0.number } }
+
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      guard call == .sync else { return }
+      let fails = state.withLock { state in
+        defer { state.number += 1 }
+        return state.number == state.at
+      }
+      if fails { throw SystemError(code: EIO, call: "sync") }
+    }
+  }
+
+  /// The disk says once that it has lost something, and then that all is well.
+  @Test func `a sync of names that failed is not taken for done when it is tried again`() throws {
+    let fixture = try VaultFixture()
+    let faults = FailingFolder()
+    let vault = try fixture.create(files: FileSystem(faults: faults))
+    vault.index.tables.changeRules { $0.commitsBeforeJournal = .max }
+    try Self.make("first", vault)
+    faults.failSync(after: .max)
+    try vault.commit()
+    // The last is that of the objects' folder, after that of the folder in it.
+    let count = faults.count
+    #expect(count > 1)
+    try Self.make("second", vault)
+    faults.failSync(after: count - 1)
+    #expect(throws: VaultError.system(SystemError(code: EIO, call: "sync"))) { try vault.commit() }
+    #expect(throws: VaultError.needsReopening) { try vault.commit() }
+    try? vault.close()
+    let again = try fixture.open()
+    #expect(try again.attributes(at: VaultPath("first")).byteCount == 20_000)
+    #expect(throws: VaultError.notFound) { try again.attributes(at: VaultPath("second")) }
+    #expect(try again.verify(isDeep: true).isClean)
+    try again.close()
+  }
+}
