@@ -20,8 +20,6 @@ public struct FileStatus: Sendable, Hashable {
   public let modified: Timestamp
   public let device: UInt64
   public let inode: UInt64
-  /// Names that it has.
-  public let linkCount: UInt64
   public let owner: UInt32
 
   init(_ value: stat) {
@@ -43,7 +41,6 @@ public struct FileStatus: Sendable, Hashable {
     modified = Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
     device = UInt64(truncatingIfNeeded: value.st_dev)
     inode = UInt64(truncatingIfNeeded: value.st_ino)
-    linkCount = UInt64(truncatingIfNeeded: value.st_nlink)
     owner = value.st_uid
   }
 

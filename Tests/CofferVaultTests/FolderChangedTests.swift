@@ -83,6 +83,8 @@ import Testing
     faults.failSync(after: count - 1)
     #expect(throws: VaultError.system(SystemError(code: EIO, call: "sync"))) { try vault.commit() }
     #expect(throws: VaultError.needsReopening) { try vault.commit() }
+    // Nor is anything taken that could never be stored.
+    #expect(throws: VaultError.needsReopening) { try vault.createFile(at: VaultPath("third")) }
     try? vault.close()
     let again = try fixture.open()
     #expect(try again.attributes(at: VaultPath("first")).byteCount == 20_000)

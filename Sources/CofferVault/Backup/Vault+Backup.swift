@@ -33,6 +33,21 @@ extension Vault {
     try VaultError.catching { try objects.byteCount() }
   }
 
+  private func contents(of name: String) throws -> [UInt8] {
+    guard let bytes = try folder.contents(of: name) else { throw VaultError.damaged(what: name) }
+    return bytes
+  }
+
+  /// The vault's keybag, and none that somebody has put there: an earlier one may open with no passcode.
+  private func presentKeybag() throws -> [UInt8] {
+    // Twice, where the first is one that a change of the passcode replaces just then.
+    for _ in 0..<2 {
+      let bytes = try contents(of: VaultFormat.keybag)
+      if hasKeybag(bytes) { return bytes }
+    }
+    throw VaultError.damaged(what: "\(VaultFormat.keybag) was replaced while the vault was open")
+  }
+
   private func takeAway(_ target: OwnedDescriptor, _ path: String, isNew: Bool) {
     let files = folder.files
     guard let names = try? files.names(in: target) else { return }
@@ -51,11 +66,7 @@ extension Vault {
     // From then on nothing held the objects still.
     guard !self.files.isClosed else { throw VaultError.needsReopening }
     for name in [VaultFormat.keybag, VaultFormat.description] {
-      guard let bytes = try folder.contents(of: name) else { throw VaultError.damaged(what: name) }
-      // One that somebody has put there, such as an earlier one, may open with no passcode.
-      guard name != VaultFormat.keybag || hasKeybag(bytes) else {
-        throw VaultError.damaged(what: "\(name) was replaced while the vault was open")
-      }
+      let bytes = try name == VaultFormat.keybag ? presentKeybag() : contents(of: name)
       // The description last: a folder without it is no vault.
       try target.sync()
       try files.replaceDurably(name, in: target, with: bytes)

@@ -146,9 +146,15 @@ final class CommitJournal {
       try withdraw(from: start, file)
       return false
     }
-    // Without a name nobody finds it after a crash. The next pass makes another.
-    guard let status = try? file.status(), status.linkCount > 0 else {
-      self.file = nil
+    do {
+      // Without its name nobody finds it after a crash. The next pass makes another.
+      let named = try folder.files.status(of: VaultFormat.journal, in: folder.descriptor)
+      guard try named?.isSameFile(as: file.status()) == true else {
+        self.file = nil
+        return false
+      }
+    } catch {
+      try withdraw(from: start, file)
       return false
     }
     pass = (key, start + bytes.count, position + 1)

@@ -299,7 +299,9 @@ final class Index: Sendable {
       } catch  where hasMadeRoom(after: error, isFirst: false) {}
       return (try attempt(), commit.removals)
     } catch {
-      read { $0.fail(commit, isFinal: isPrepared && VaultError.wrapping(error) != .full) }
+      let wrapped = VaultError.wrapping(error)
+      // What was to be prepared cannot be, ever: nobody shall go on to change what can never be stored.
+      read { $0.fail(commit, isFinal: isPrepared ? wrapped != .full : wrapped == .needsReopening) }
       throw error
     }
   }

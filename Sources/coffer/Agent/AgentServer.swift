@@ -21,7 +21,7 @@ final class AgentServer {
   /// How long commands may take to end when the agent shall; their files are then taken back by the next opening.
   static let endTime = Duration.seconds(5)
   /// A sleeping machine does not count in poll(2)'s time, but in that of the idle lock: looked at once a minute.
-  private static let longestWait = Duration.seconds(60)
+  static let longestWait = Duration.seconds(60)
   /// How long a look at who waits to be let in is put off.
   private static let restTime = Duration.milliseconds(50)
 

@@ -30,12 +30,13 @@ struct IdleClock {
   /// Somebody used the vault otherwise than by a command, since `lastLook`. Where nobody has looked for long, as while a machine sleeps, the
   /// lock may have been due before: then it is.
   mutating func touch(now: Instant, lastLook: Instant) {
-    if now - lastLook > Self.longestLook, remaining(now: now) == .zero { return }
+    let expected = min(limit ?? AgentServer.longestWait, AgentServer.longestWait)
+    if now - lastLook > expected + Self.delay, remaining(now: now) == .zero { return }
     lastUse = now
   }
 
-  /// Longer than between two looks of an agent that runs.
-  static let longestLook = Duration.seconds(120)
+  /// That a busy machine may look late.
+  private static let delay = Duration.seconds(15)
 
   /// Another limit holds from now on, counted from the last use.
   mutating func limit(to limit: Duration?) { self.limit = limit }
