@@ -21,6 +21,22 @@ import Testing
     try files.moveItem(atPath: fixture.folder("twin"), toPath: indexPath(fixture))
   }
 
+  private static func expectRefused(_ name: String, _ vault: Vault) throws {
+    try vault.createFile(at: VaultPath(name)).close()
+    #expect(throws: VaultError.damaged(what: "its index was removed or replaced while it was open")) {
+      try vault.commit()
+    }
+  }
+
+  /// Once the vault is closed, which may fail for what it was refused.
+  private static func expectKept(_ name: String, _ vault: Vault, _ fixture: VaultFixture) throws {
+    try? vault.close()
+    let again = try fixture.open()
+    #expect(try again.attributes(at: VaultPath(name)).byteCount == 0)
+    #expect(try again.verify(isDeep: true).isClean)
+    try again.close()
+  }
+
   /// - Parameters:
   ///   - commitsBeforeJournal: as of ``IndexTables``: none, or so many that all commits go to SQLite.
   ///   - goesOn: something else is to be stored before the vault is closed.
@@ -46,16 +62,9 @@ import Testing
     }
     #expect(try vault.attributes(at: VaultPath("before")).byteCount == 0)
     if goesOn {
-      try vault.createFile(at: VaultPath("after")).close()
-      #expect(throws: VaultError.damaged(what: "its index was removed or replaced while it was open")) {
-        try vault.commit()
-      }
+      try Self.expectRefused("after", vault)
     }
-    try? vault.close()
-    let again = try fixture.open()
-    #expect(try again.attributes(at: VaultPath("before")).byteCount == 0)
-    #expect(try again.verify(isDeep: true).isClean)
-    try again.close()
+    try Self.expectKept("before", vault, fixture)
   }
 
   @Test func `what waits in a journal that somebody has removed is stored elsewhere`() throws {
@@ -85,15 +94,8 @@ import Testing
     try vault.createFile(at: VaultPath("before")).close()
     try vault.commit()
     try FileManager.default.removeItem(atPath: fixture.vaultPath + "/" + VaultFormat.indexLog)
-    try vault.createFile(at: VaultPath("after")).close()
-    #expect(throws: VaultError.damaged(what: "its index was removed or replaced while it was open")) {
-      try vault.commit()
-    }
-    try? vault.close()
-    let again = try fixture.open()
-    #expect(try again.attributes(at: VaultPath("before")).byteCount == 0)
-    #expect(try again.verify(isDeep: true).isClean)
-    try again.close()
+    try Self.expectRefused("after", vault)
+    try Self.expectKept("before", vault, fixture)
   }
 
   @Test func `connections of one index, and only these, have its identity`() throws {

@@ -30,7 +30,7 @@ final class CommitJournal {
 
   private let folder: VaultFolder
   private let index: FileStatus
-  private let log: FileStatus?
+  private let log: FileStatus
   private let metadataKey: SecretKey
   private let context: [UInt8]
   private var file: OwnedDescriptor?
@@ -43,7 +43,7 @@ final class CommitJournal {
   ///   - index: SQLite's file, as it was opened.
   ///   - log: that of its log.
   init(
-    in folder: VaultFolder, beside index: FileStatus, _ log: FileStatus?, metadataKey: SecretKey, vault: VaultID
+    in folder: VaultFolder, beside index: FileStatus, _ log: FileStatus, metadataKey: SecretKey, vault: VaultID
   ) {
     (self.folder, self.index, self.log) = (folder, index, log)
     self.metadataKey = metadataKey
@@ -60,7 +60,6 @@ final class CommitJournal {
   /// and nothing of that is kept.
   func requireIndex() throws {
     for (name, opened) in [(VaultFormat.index, index), (VaultFormat.indexLog, log)] {
-      guard let opened else { continue }
       guard try folder.files.status(of: name, in: folder.descriptor)?.isSameFile(as: opened) == true else {
         throw VaultError.damaged(what: "its index was removed or replaced while it was open")
       }

@@ -66,7 +66,10 @@ final class Index: Sendable {
         return try IndexDatabase.openReader(at: path, memory)
       }
       do {
-        let log = try folder.files.status(of: VaultFormat.indexLog, in: folder.descriptor)
+        // There since the schema was read.
+        guard let log = try folder.files.status(of: VaultFormat.indexLog, in: folder.descriptor) else {
+          throw VaultError.damaged(what: VaultFormat.indexLog)
+        }
         try tables.readJournal(CommitJournal(in: folder, beside: opened, log, metadataKey: keys.metadata, vault: vault))
         let session = IndexSession(stored: try StoredRows(tables), keys: keys)
         session.hasConnection = false
