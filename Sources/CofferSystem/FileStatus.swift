@@ -21,6 +21,8 @@ public struct FileStatus: Sendable, Hashable {
   public let device: UInt64
   public let inode: UInt64
   public let owner: UInt32
+  /// Names that it has; for a directory, as its file system counts.
+  public let linkCount: UInt64
 
   init(_ value: stat) {
     kind =
@@ -42,6 +44,7 @@ public struct FileStatus: Sendable, Hashable {
     device = UInt64(truncatingIfNeeded: value.st_dev)
     inode = UInt64(truncatingIfNeeded: value.st_ino)
     owner = value.st_uid
+    linkCount = UInt64(value.st_nlink)
   }
 
   /// Whether both are of one file, under whatever name, as long as somebody has it open.

@@ -86,7 +86,7 @@ extension Vault {
         // From here on nobody else makes a vault here, and what is taken away after a failure is this call's own.
         let lock = try folder.takeLock()
         try requireEmpty(folder)
-        removeLeftovers(in: folder)
+        removeLeftovers(in: folder, [VaultFormat.ballast])
         return try make(
           id, in: folder, keyStore: keyStore, passcode: passcode, derivation: derivation, keybagOptions: keybag,
           lock: lock, time: time, options: options, requireWanted: { if isCancelled() { throw VaultError.cancelled } })
@@ -94,7 +94,7 @@ extension Vault {
         throw error
       } catch {
         try? keyStore.removeAll(of: id)
-        removeLeftovers(in: folder, [VaultFormat.keybag, VaultFormat.description])
+        removeLeftovers(in: folder, [VaultFormat.ballast, VaultFormat.keybag, VaultFormat.description])
         _ = try? files.unlink(VaultFormat.lock, in: folder.descriptor)
         for folder in missing { _ = try? files.removeDirectory(folder) }
         throw error
@@ -132,14 +132,15 @@ extension Vault {
   /// nothing in it can be read by anybody: its keys were never stored.
   private static let unfinished = [
     VaultFormat.index, VaultFormat.indexLog, VaultFormat.index + "-journal", VaultFormat.objects,
-    VaultFormat.ballast,
   ]
 
-  /// A keybag or an object may be all that is left of somebody's files, and is never taken for a leftover.
+  /// A keybag or an object may be all that is left of somebody's files, and is never taken for a leftover. Nor is an index beside a
+  /// ballast or a journal, which are made when a vault is opened: its keys were stored. A ballast alone is nobody's files.
   private static func requireEmpty(_ folder: VaultFolder) throws {
-    let own = Set((unfinished + [VaultFormat.lock]).map { Array($0.utf8) })
-    for name in try folder.files.names(in: folder.descriptor)
-    where !own.contains(name) && !FileSystem.isUnfinishedReplacement(name) {
+    let names = try folder.files.names(in: folder.descriptor)
+    let hasIndex = names.contains(Array(VaultFormat.index.utf8))
+    let own = Set((unfinished + [VaultFormat.lock] + (hasIndex ? [] : [VaultFormat.ballast])).map { Array($0.utf8) })
+    for name in names where !own.contains(name) && !FileSystem.isUnfinishedReplacement(name) {
       throw VaultError.folderNotEmpty
     }
     guard try folder.files.status(of: VaultFormat.objects, in: folder.descriptor) != nil else { return }

@@ -92,4 +92,50 @@ import Testing
     #expect(try again.verify(isDeep: true).isClean)
     try again.close()
   }
+
+  @Test func `a sync of a file whose object was removed says so`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let file = try vault.createFile(at: VaultPath("file"))
+    try file.write([UInt8](repeating: 7, count: 20_000), at: 0)
+    try file.sync()
+    let objects = fixture.vaultPath + "/" + VaultFormat.objects
+    let names = try FileManager.default.subpathsOfDirectory(atPath: objects).filter { $0.contains("/") }
+    #expect(names.count == 1)
+    for name in names { try FileManager.default.removeItem(atPath: objects + "/" + name) }
+    try file.write([UInt8](repeating: 8, count: 20_000), at: 0)
+    #expect(throws: VaultError.damaged(what: "an object was removed while the vault was open")) { try file.sync() }
+    try? file.close()
+    try? vault.close()
+  }
+
+  /// The disk keeps the names of what is removed from the folders of objects.
+  private final class KeepingObjects: FaultPlan {
+    let isKeeping = Atomic(false)
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      guard call == .unlink, isKeeping.load(ordering: .relaxed) else { return }
+      throw SystemError(code: EIO, call: "unlink")
+    }
+  }
+
+  @Test func `an object that a crash left, and that cannot be removed, keeps nobody from opening the vault`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try Self.make("file", vault)
+    try vault.commit()
+    // Its object is there, and no commit knows of it.
+    try Self.make("second", vault)
+    try fixture.copyAsAfterCrash()
+    try vault.close()
+    let faults = KeepingObjects()
+    faults.isKeeping.store(true, ordering: .relaxed)
+    let crashed = try fixture.openAfterCrash(files: FileSystem(faults: faults))
+    #expect(try crashed.attributes(at: VaultPath("file")).byteCount == 20_000)
+    faults.isKeeping.store(false, ordering: .relaxed)
+    // What is in the way of a new one is replaced.
+    for number in 0..<5 { try Self.make("new \(number)", crashed) }
+    try crashed.commit()
+    #expect(try crashed.verify(isDeep: true).isClean)
+    try crashed.close()
+  }
 }

@@ -66,6 +66,24 @@ import Testing
     }
   }
 
+  /// Small files lie in the index, beside no object.
+  @Test func `nor is an index whose keys were stored`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try vault.importFile(fixture.source([1, 2, 3]), to: VaultPath("f"))
+    try vault.close()
+    for name in ["coffer.json", "keybag.json"] {
+      try FileManager.default.moveItem(atPath: fixture.vaultPath + "/" + name, toPath: fixture.folder("away-" + name))
+    }
+    #expect(throws: VaultError.folderNotEmpty) { try fixture.create() }
+    for name in ["coffer.json", "keybag.json"] {
+      try FileManager.default.moveItem(atPath: fixture.folder("away-" + name), toPath: fixture.vaultPath + "/" + name)
+    }
+    let again = try fixture.open()
+    #expect(try again.contents(of: VaultPath("f")) == [1, 2, 3])
+    try again.close()
+  }
+
   @Test func `a creation that was interrupted does not stand in the way of the next`() throws {
     let fixture = try VaultFixture()
     let place = fixture.vaultPath

@@ -54,10 +54,10 @@ final class VaultFixture: Sendable {
   }
 
   /// Opens that copy.
-  func openAfterCrash() throws -> Vault {
+  func openAfterCrash(files: FileSystem = FileSystem()) throws -> Vault {
     try Vault.open(
       at: folder("crashed/vault"), keyStore: FileKeyStore(path: folder("crashed/keys")),
-      passcode: { Self.passcode() })
+      passcode: { Self.passcode() }, files: files)
   }
 
   /// A source file with these bytes.

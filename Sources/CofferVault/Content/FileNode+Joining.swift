@@ -36,10 +36,15 @@ extension FileNode {
       try whileJoining {
         guard !vault.files.isClosed else { throw VaultError.badHandle }
         try placeContent()
-        if needsSync, let object { found = (object, placedByteCount) }
+        guard needsSync, let object else { return }
+        found = (object, placedByteCount)
+        object.syncsAhead.begin()
       }
       guard let (object, placed) = found else { return }
-      try sync(object)
+      do {
+        defer { object.syncsAhead.end() }
+        try sync(object)
+      }
       let isEnough = writing.withLock { _ in
         if self.object === object, placedByteCount == placed { needsSync = false }
         return placedByteCount - placed <= Self.bytesBehind
@@ -71,6 +76,12 @@ extension FileNode {
     if let object, needsSync {
       try sync(object)
       needsSync = false
+    }
+    object?.syncsAhead.waitForEnd()
+    if overlay.withLock({ $0.isBroken }) { throw VaultError.needsReopening }
+    // Behind it, for who takes the file apart says so before.
+    if let object, try object.isNameless, !isGone.load(ordering: .acquiring) {
+      throw VaultError.damaged(what: "an object was removed while the vault was open")
     }
     let content = try contentToStore()
     let dirty = state.withLock { _ in

@@ -98,8 +98,8 @@ extension Vault {
   /// What a crash left: marked removals, and objects that no commit knows.
   func recover() throws {
     let (pending, firstUnknown) = try index.read { (try $0.pendingRemovals(), $0.committedNextObject) }
-    let failures = objects.remove(Array(firstUnknown..<(firstUnknown + VaultFormat.uncommittedObjects)))
-    if let error = failures.first?.value { throw error }
+    // One that the disk does not let go keeps nobody from the vault: whoever needs its name replaces it.
+    _ = objects.remove(Array(firstUnknown..<(firstUnknown + VaultFormat.uncommittedObjects)))
     if pending.isEmpty { return }
     for removal in pending {
       if let inode = removal.inode {

@@ -114,6 +114,46 @@ import Testing
     #expect(throws: VaultError.needsReopening) { try file.sync() }
   }
 
+  /// The disk tells one of two that sync at the same time, and before that the other one that all is well.
+  private final class FailingFirst: FaultPlan {
+    private let other = Mutex<(@Sendable () -> Void)?>(nil)
+
+    /// - Parameter other: syncs beside it.
+    func set(_ other: @escaping @Sendable () -> Void) { self.other.withLock { $0 = other } }
+
+    func willCall(_ call: SystemCall) throws(SystemError) {
+      guard call == .sync, let other = other.withLock({ $0.take() }) else { return }
+      other()
+      throw SystemError(code: EIO, call: call.rawValue)
+    }
+  }
+
+  @Test func `what a disk lost is told to all who sync the file`() throws {
+    let fixture = try VaultFixture()
+    let plan = FailingFirst()
+    let vault = try fixture.create(files: FileSystem(faults: plan))
+    let file = try vault.createFile(at: VaultPath("file"))
+    try file.write(Self.noise(), at: 0)
+    let outcome = Mutex<Result<Void, VaultError>?>(nil)
+    let hasEnded = DispatchSemaphore(value: 0)
+    plan.set {
+      Thread.detachNewThread {
+        let result = Result { () throws(VaultError) in try file.sync() }
+        outcome.withLock { $0 = result }
+        hasEnded.signal()
+      }
+      // It is not to end before it knows: that it has not for a while is all that can be seen.
+      if hasEnded.wait(timeout: .now() + 0.5) == .success { hasEnded.signal() }
+    }
+    #expect(throws: VaultError.self) { try file.sync() }
+    hasEnded.wait()
+    #expect(throws: VaultError.self) { try #require(outcome.withLock { $0 }).get() }
+    try? vault.close()
+    let again = try fixture.open()
+    #expect(try again.attributes(at: VaultPath("file")).byteCount == 0)
+    try again.close()
+  }
+
   private final class Failing: FaultPlan {
     let isFailing = Atomic(false)
     func willCall(_ call: SystemCall) throws(SystemError) {
