@@ -66,19 +66,36 @@ final class FuseSession: Sendable {
     }
   }
 
+  /// The system's number of the mount, where it can be told.
+  ///
   /// - Parameter allowsOthers: whether that was among the arguments.
-  func mount(at place: String, allowsOthers: Bool) throws(MountError) {
+  func mount(at place: String, allowsOthers: Bool) throws(MountError) -> String? {
     guard let session = lock.withLock({ pointer }) else { throw .failed }
-    if fuse_session_mount(session, place) == 0 {
-      var channel = KernelChannel.operations
-      if fuse_session_custom_io(session, &channel, fuse_session_fd(session)) == 0 { return }
-      fuse_session_unmount(session)
+    do throws(MountError) {
+      let folder = MountFolder.isNeeded ? try MountFolder(at: place) : nil
+      return try Self.mount(session, at: place, on: folder)
+    } catch {
+      destroy()
+      if access("/dev/fuse", F_OK) != 0 { throw .noDevice }
+      if access("/dev/fuse", R_OK | W_OK) != 0 { throw .deviceRefused }
+      guard access("/usr/bin/fusermount3", X_OK) == 0 else { throw .noHelper }
+      throw allowsOthers && geteuid() != 0 ? .othersRefused : error
     }
-    destroy()
-    if access("/dev/fuse", F_OK) != 0 { throw .noDevice }
-    if access("/dev/fuse", R_OK | W_OK) != 0 { throw .deviceRefused }
-    guard access("/usr/bin/fusermount3", X_OK) == 0 else { throw .noHelper }
-    throw allowsOthers && geteuid() != 0 ? .othersRefused : .failed
+  }
+
+  private static func mount(
+    _ session: OpaquePointer, at place: String, on folder: MountFolder?
+  ) throws(MountError) -> String? {
+    defer { withExtendedLifetime(folder) {} }
+    guard fuse_session_mount(session, folder?.path ?? place) == 0 else { throw .failed }
+    let device = folder.map(\.device) ?? Mounts.device(at: place)
+    var channel = KernelChannel.operations
+    if folder == nil || device != nil, fuse_session_custom_io(session, &channel, fuse_session_fd(session)) == 0 {
+      return device
+    }
+    // By the same path: where that leads to a folder that is held, what lies on it goes, wherever it has been moved.
+    fuse_session_unmount(session)
+    throw .failed
   }
 
   /// Answers requests until the mount ends.

@@ -113,15 +113,15 @@ public final class MountServer: Sendable {
       session.destroy()
       throw .noThread
     }
-    do {
-      try session.mount(at: place, allowsOthers: settings.allowsOthers)
+    do throws(MountError) {
+      let mounted = try session.mount(at: place, allowsOthers: settings.allowsOthers)
+      device.withLock { $0 = mounted }
     } catch {
       defer { phase.set(.ended) }
       // The helper that mounts for who is not root is a process more.
       if error == .failed, (try? NewThread.start {}) == nil { throw .noThread }
       throw error
     }
-    device.withLock { $0 = Mounts.device(at: place) }
     observations.withLock { observations in
       observations = [
         view.observeChanges { [weak self] found in

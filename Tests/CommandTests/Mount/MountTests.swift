@@ -1,6 +1,8 @@
+import CofferSystem
 import CofferTestSupport
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 @testable import coffer
@@ -53,6 +55,37 @@ final class MountTests: MountDesk {
     try desk.unserved(64, "no vault", "unmount", "/proc")
     try desk.unserved(66, "no such file or folder in the vault", "mount", "second", "--folder", "/absent")
     try desk.served("unmount", "link")
+  }
+
+  /// Whoever owns a folder above it may have the path lead elsewhere at any moment.
+  @Test(.enabled(if: geteuid() == 0, "others mount by a helper that looks itself"))
+  func `root mounts on an empty folder, wherever its path leads by then`() throws {
+    try shell("mkdir -p above/spot elsewhere/spot && touch elsewhere/spot/file && ln -s elsewhere link")
+    try desk.unlock()
+    let (above, link) = (desk.path("above"), desk.path("link"))
+    var mountCount = 0
+    for _ in 0..<40 {
+      let isOver = Atomic(false)
+      let hasEnded = DispatchSemaphore(value: 0)
+      Thread.detachNewThread {
+        while !isOver.load(ordering: .relaxed) { try? Kernel.rename(above, link, flags: RenameFlag.exchange) }
+        hasEnded.signal()
+      }
+      let outcome = try desk.run("coffer", ["mount", "above/spot"])
+      isOver.store(true, ordering: .relaxed)
+      hasEnded.wait()
+      if try Kernel.stat(above).kind == S_IFLNK { try Kernel.rename(above, link, flags: RenameFlag.exchange) }
+      let mounts = try KernelFile.text(of: "/proc/self/mountinfo")
+      #expect(!mounts.contains(" \(desk.path("elsewhere/spot")) "))
+      // Where it fails nothing is left.
+      #expect(mounts.contains(" \(above)/spot ") == (outcome.code == 0), "\(outcome.errors)")
+      guard outcome.code == 0 else { continue }
+      mountCount += 1
+      #expect(try desk.agentStatus()?["mounts"] as? [String] == [above + "/spot"])
+      try desk.served("unmount", "above/spot")
+      #expect(try desk.agentStatus()?["mounts"] as? [String] == [])
+    }
+    #expect(mountCount > 0)
   }
 
   @Test func `names that are not UTF-8, or would steer a terminal, are told of in words`() throws {
