@@ -91,6 +91,7 @@ struct AgentPlace {
   }
 
   private static let suffix = ".sock"
+  private static let lockSuffix = ".lock"
 
   /// The place of a vault's agent; nil where there is no folder of agents yet, unless it is to be made.
   ///
@@ -104,6 +105,22 @@ struct AgentPlace {
     let files = FileSystem()
     guard path.hasPrefix("/") else { throw Failure.usage("XDG_RUNTIME_DIR and XDG_STATE_HOME must be absolute paths") }
     if making { try explaining(path) { () throws(SystemError) in try files.makeDirectories(path) } }
+    return try at(path, vault)
+  }
+
+  /// Where clients look first for the agent of a vault, of the folders that are there. A runtime folder is the system's to make, when the
+  /// user's next session begins, and a state folder that is gone may have gone with the user's home.
+  static func again(of vault: VaultID) throws -> AgentPlace? {
+    let files = FileSystem()
+    if let runtime = Environment["XDG_RUNTIME_DIR"], try files.status(of: runtime) != nil, !isForeign(runtime) {
+      let path = runtime + "/coffer"
+      _ = try? files.makeDirectory(path)
+      if let place = try? at(path, vault) { return place }
+    }
+    guard let path = try statePath, try files.status(of: String(path.dropLast("/coffer/run".count))) != nil else {
+      return nil
+    }
+    try files.makeDirectories(path)
     return try at(path, vault)
   }
 
@@ -157,12 +174,24 @@ struct AgentPlace {
     return try LocalSocket.listen(name + Self.suffix, in: folder, path: path)
   }
 
+  func isSame(as other: AgentPlace) -> Bool { (path, name) == (other.path, other.name) }
+
+  /// The socket that clients find by the place's path, to tell it from another one; nil where there is none.
+  var found: FileStatus? { try? files.status(of: path + "/" + name + Self.suffix) }
+
+  /// Whether `name` is what ``takeName()`` would take: others may have removed its file.
+  func isTaken(by name: OwnedDescriptor) -> Bool {
+    guard let held = try? name.status(), let found = try? files.status(of: self.name + Self.lockSuffix, in: folder)
+    else { return false }
+    return found.isSameFile(as: held)
+  }
+
   /// From here on nobody finds the agent.
   func remove() { _ = try? files.unlink(name + Self.suffix, in: folder) }
 
   /// What an agent holds as long as it lives, so that only one listens for vaults of one id; nil where another has it.
   func takeName() throws -> OwnedDescriptor? {
-    let lock = try files.open(name + ".lock", [.readWrite, .create, .noFollow], in: folder)
+    let lock = try files.open(name + Self.lockSuffix, [.readWrite, .create, .noFollow], in: folder)
     return try lock.lockExclusively() ? lock : nil
   }
 

@@ -51,16 +51,17 @@ struct AgentProcess {
         }
       },
       didChange: { bell.ring(.lockChanged) })
-    let listener = try place.listen()
+    let listener = AgentListener(id)
+    let socket = try listener.listen(at: place, name: name)
     bell.ringForSignals([
       SignalRelay.termination, SignalRelay.interrupt, SignalRelay.hangUp, SignalRelay.user1,
     ])
     let server = AgentServer(
-      vault, listener: listener, bell: bell, idleMinutes: settings.idleLock, memoryLocked: memoryLocked,
-      removeSocket: { place.remove() })
+      vault, listener: socket, bell: bell, idleMinutes: settings.idleLock, memoryLocked: memoryLocked,
+      lookAfterListener: { tell in listener.lookAfter(tell: tell) }, removeSocket: { listener.remove() })
     try didStart()
     vault.link.start()
-    let answer = try withExtendedLifetime(name) { try server.run() }
+    let answer = try withExtendedLifetime(listener) { try server.run() }
     if wipe.isSet.load(ordering: .acquiring) {
       // Nothing that the company wiped can be stored any more, whatever closing it says.
       return WipedVault(vault: container.id, path: path, keyStore: keyStore).finishWaiting()

@@ -20,7 +20,8 @@ final class AgentServer {
   static let requestTime = Duration.seconds(10)
   /// How long commands may take to end when the agent shall; their files are then taken back by the next opening.
   static let endTime = Duration.seconds(5)
-  /// A sleeping machine does not count in poll(2)'s time, but in that of the idle lock: looked at once a minute.
+  /// A sleeping machine does not count in poll(2)'s time, but in that of the idle lock: looked at once a minute. So long may nobody
+  /// find the agent whose socket was removed.
   static let longestWait = Duration.seconds(60)
   /// How long a look at who waits to be let in is put off.
   private static let restTime = Duration.milliseconds(50)
@@ -30,6 +31,7 @@ final class AgentServer {
   private let idleMinutes: Double
   private let memoryLocked: Bool
   private let now: () -> Instant
+  private let lookAfterListener: @Sendable (_ tell: (LocalSocket) -> Void) -> Void
   private let removeSocket: () -> Void
 
   private var listener: LocalSocket?
@@ -62,9 +64,12 @@ final class AgentServer {
 
   private enum Role { case none, command, stop, untilLocked }
 
+  /// - Parameter lookAfterListener: tells of another listener, where nobody finds the one that there is. May take time.
   init(
     _ vault: HeldVault, listener: LocalSocket, bell: Bell, idleMinutes: Double, memoryLocked: Bool,
-    now: @escaping () -> Instant = { .now }, removeSocket: @escaping () -> Void
+    now: @escaping () -> Instant = { .now },
+    lookAfterListener: @escaping @Sendable (_ tell: (LocalSocket) -> Void) -> Void = { _ in },
+    removeSocket: @escaping () -> Void
   ) {
     self.vault = vault
     self.listener = listener
@@ -72,6 +77,7 @@ final class AgentServer {
     self.idleMinutes = idleMinutes
     self.memoryLocked = memoryLocked
     self.now = now
+    self.lookAfterListener = lookAfterListener
     self.removeSocket = removeSocket
     (lastRecheck, lastLook) = (now(), now())
     idle = IdleClock(limit: idleMinutes > 0 ? .seconds(60 * idleMinutes) : nil, now: now())
@@ -122,7 +128,7 @@ final class AgentServer {
       if let number = source.number {
         read(number)
       } else if source.descriptor === bell.descriptor {
-        hearBell()
+        try hearBell()
       } else {
         try accept()
       }
@@ -148,25 +154,42 @@ final class AgentServer {
     guard now - lastRecheck >= Self.longestWait else { return }
     // Where there is no thread for it, soon again.
     if (try? NewThread.start { [vault] in vault.mounts.recheck() }) != nil { lastRecheck = now }
+    lookAfterSocket()
+  }
+
+  /// On a thread of its own, and not where there is none: a disk may hold it up.
+  private func lookAfterSocket() {
+    _ = try? NewThread.start { [bell, lookAfterListener] in lookAfterListener { bell.ring(.listens($0)) } }
   }
 
   // MARK: Connections
 
-  private func accept() throws {
+  /// Whether somebody waited.
+  @discardableResult
+  private func accept() throws -> Bool {
     let accepted: LocalSocket?
     do throws(SystemError) {
       accepted = try listener?.accept()
     } catch  where error.isShortage {
       // It stays readable meanwhile.
       rest = now() + Self.restTime
-      return
+      return false
     }
-    guard let socket = accepted else { return }
+    guard let socket = accepted else { return false }
     // Another user's is closed without a word.
-    guard (try? socket.peer()) == ProcessHardening.userID else { return }
+    guard (try? socket.peer()) == ProcessHardening.userID else { return true }
     nextNumber += 1
     connections[nextNumber] = Connection(
       link: AgentConnection(socket), incoming: (IncomingRequest(), [], now() + Self.requestTime))
+    return true
+  }
+
+  /// Clients come elsewhere from now on.
+  private func listen(at socket: LocalSocket) throws {
+    guard listener != nil else { return }
+    // Who came to the former one is not to be sent away.
+    while connections.count < Self.connectionLimit, try accept() {}
+    listener = socket
   }
 
   private func read(_ number: Int) {
@@ -336,7 +359,7 @@ final class AgentServer {
 
   // MARK: The bell
 
-  private func hearBell() {
+  private func hearBell() throws {
     for event in bell.events() {
       switch event {
       case .finished(let number):
@@ -349,8 +372,11 @@ final class AgentServer {
         connections[number]?.isBusy = false
         beginEnd()
       case .wiped: beginEnd()
+      case .listens(let socket): try listen(at: socket)
       case .lockChanged: if vault.present.state == .unlocked { idle.restart(now: now()) }
-      case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1): lockAndStore()
+      case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1):
+        lockAndStore()
+        lookAfterSocket()
       case .signal: beginEnd()
       }
     }
@@ -398,6 +424,8 @@ final class Bell: Sendable {
     case stored(Int)
     /// The vault was wiped by its company's order.
     case wiped
+    /// Clients find the agent here from now on.
+    case listens(LocalSocket)
     case signal(Int32)
   }
 

@@ -55,6 +55,67 @@ import Testing
       77, "the folder of agents, \(folder), is not yours alone", "unlock", "--passcode-file", "passcode")
   }
 
+  /// Has the agent look after its socket, and returns when it is found.
+  private func lookAfter(_ process: pid_t) throws {
+    kill(process, SIGUSR1)
+    while try desk.coffer("agent", "status", "--json").code != 0 { sched_yield() }
+    #expect(try desk.agentProcess() == process)
+  }
+
+  @Test func `an agent whose runtime folder went with the session is found in the next one`() throws {
+    #expect(try desk.run("/bin/mkdir", ["-p", "home/.local/state"]).code == 0)
+    try desk.unlock()
+    let process = try desk.agentProcess()
+    try desk.remove("run")
+    try lookAfter(process)
+    #expect(!desk.exists("run"))
+    try FileManager.default.createDirectory(
+      atPath: desk.path("run"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    #expect(try desk.served("ls").output == "kept\n")
+    try desk.served("lock", "--now")
+    try desk.unlock()
+    #expect(try desk.agentProcess() == process)
+    // And goes back, so that no other one is started there.
+    kill(process, SIGUSR1)
+    while !desk.exists("run/coffer") { sched_yield() }
+    while try desk.run("/bin/sh", ["-c", "ls home/.local/state/coffer/run/*.sock"]).code == 0 { sched_yield() }
+    #expect(try desk.agentProcess() == process)
+    try desk.served("agent", "stop")
+    #expect(try desk.agentStatus() == nil)
+    #expect(!desk.listing("run/coffer").contains { $0.hasSuffix(".sock") })
+  }
+
+  /// As what clears old files away does.
+  @Test(arguments: [[".sock"], [".lock"], [".sock", ".lock"]])
+  func `an agent whose socket or name was removed makes it anew`(suffixes: [String]) throws {
+    try desk.unlock()
+    let process = try desk.agentProcess()
+    let folder = desk.path("run/coffer/")
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+    let lost = try suffixes.map { suffix in folder + (try #require(names.first { $0.hasSuffix(suffix) })) }
+    for path in lost { try FileManager.default.removeItem(atPath: path) }
+    kill(process, SIGUSR1)
+    for path in lost { while !FileManager.default.fileExists(atPath: path) { sched_yield() } }
+    try lookAfter(process)
+    try desk.unlock()
+    #expect(try desk.agentProcess() == process)
+    try desk.served("agent", "stop")
+    #expect(try desk.agentStatus() == nil)
+  }
+
+  @Test func `an agent makes no state folder, and waits for the runtime folder where there is none`() throws {
+    try desk.unlock()
+    let process = try desk.agentProcess()
+    try desk.remove("run")
+    kill(process, SIGUSR1)
+    expect(try desk.coffer("agent", "status"), code: 75, says: ["process \(process)"])
+    try FileManager.default.createDirectory(
+      atPath: desk.path("run"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    try lookAfter(process)
+    #expect(!desk.exists("home/.local/state"))
+    try desk.served("agent", "stop")
+  }
+
   /// With a home of its own in a name space of mounts, where nothing is left of it.
   @Test(.enabled(if: Person.canBeAnother, "only root may give a folder away"))
   func `another user's home, which sudo(8) may leave in the environment, is left alone`() throws {
