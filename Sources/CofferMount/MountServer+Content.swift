@@ -97,8 +97,7 @@ extension MountServer {
           try server.dropPrivilegesPastPages(of: file.number, for: request)
           // What is appended may go further behind than the kernel knows.
           let written = try server.writingPastPages(
-            file.number, range.lowerBound..<(isAppended ? .max : range.upperBound)
-          ) { try write().count }
+            file.number, range.lowerBound..<(isAppended ? .max : range.upperBound), write)
           // For its own pages the kernel asks for that itself (O_SYNC and O_DSYNC, RWF_DSYNC).
           if info.pointee.flags & O_DSYNC != 0 { try file.sync() }
           fuse_reply_write(request.handle, written)
@@ -134,6 +133,7 @@ extension MountServer {
         try server.changingContent(of: file.number) {
           try server.withRoom { try server.allocate(UInt64(offset)..<end, mode, of: file) }
         }
+        if OpenFiles.isSynced(info) { try file.sync() }
         request.done()
       }
     }
@@ -160,6 +160,8 @@ extension MountServer {
             try server.copy(min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
           }
         }
+        // As of writes the system's own file systems do it, and the kernel asks for none.
+        if OpenFiles.isSynced(output) { try target.sync() }
         fuse_reply_write(request.handle, copied)
       }
     }
@@ -211,6 +213,8 @@ extension MountServer {
           done += written
           if written < found { break }
         } catch  where done > 0 {
+          // Part of the last piece may be written, and the kernel takes that for what it was.
+          changes.add([.content(kernelNumber(target.number))])
           break
         }
       }
@@ -227,13 +231,13 @@ extension MountServer {
       try file.punchHole(range)
     case FALLOC_FL_ZERO_RANGE:
       try file.punchHole(range)
-      if !keepsSize { try extend(file, to: range.upperBound) }
+      if !keepsSize { try file.extend(to: range.upperBound) }
     case 0:
       let space = try view.space()
       guard try missingByteCount(range, of: file) / space.blockSize <= space.availableBlocks else {
         throw ViewError.full
       }
-      if !keepsSize { try extend(file, to: range.upperBound) }
+      if !keepsSize { try file.extend(to: range.upperBound) }
     default: throw ViewError.unsupported
     }
   }
@@ -259,8 +263,4 @@ extension MountServer {
   }
 
   private static let holeLimit = 4096
-
-  private func extend(_ file: ViewFile, to end: UInt64) throws {
-    if try file.attributes().byteCount < end { try file.truncate(to: end) }
-  }
 }

@@ -22,13 +22,19 @@ extension MountServer {
   /// Runs `body`, which writes to a file past the kernel's pages. It may have some for others all the same, and what was read before
   /// is void then, also where `body` fails. (Newer kernels drop it by themselves, before such a write and after one that did not fail.)
   ///
-  /// - Parameter range: where it writes. What others have stored to mappings comes back whole pages at a time, and leaves this out.
-  func writingPastPages<Result>(
-    _ number: InodeNumber, _ range: Range<UInt64>, _ body: () throws -> Result
-  ) throws -> Result {
-    try pastPages.writing(number, range) {
+  /// - Parameters:
+  ///   - range: where it may write. What others have stored to mappings comes back whole pages at a time, and leaves out what is written.
+  ///   - body: returns where it has written, and how much.
+  /// - Returns: how much was written.
+  func writingPastPages(
+    _ number: InodeNumber, _ range: Range<UInt64>, _ body: () throws -> (offset: UInt64, count: Int)
+  ) throws -> Int {
+    try pastPages.writing(number, range) { narrow in
       defer { if nodes.wasOpened(number) { dropPages(of: number, range) } }
-      return try body()
+      let written = try body()
+      // What is appended lies behind what others appended and stored to since.
+      narrow(written.offset..<(written.offset + UInt64(written.count)))
+      return written.count
     }
   }
 

@@ -9,32 +9,38 @@ internal import Foundation
 final class WritesPastPages: @unchecked Sendable {
   private let condition = NSCondition()
   // Under `condition`.
-  private var writes: [InodeNumber: [Range<UInt64>]] = [:]
+  private var writes: [InodeNumber: [Int: Range<UInt64>]] = [:]
+  private var nextWrite = 0
   /// How many pages, or runs of such, are being brought back of each file.
   private var pageCounts: [InodeNumber: Int] = [:]
 
-  /// Runs `body`, which writes to a range of a file past the kernel's pages, and drops these then.
-  func writing<Result>(_ number: InodeNumber, _ range: Range<UInt64>, _ body: () throws -> Result) rethrows -> Result {
-    condition.withLock {
-      writes[number, default: []].append(range)
+  /// Runs `body`, which writes to a range of a file past the kernel's pages, and drops these then. What it is given it calls when it knows
+  /// in which part of the range it has written.
+  func writing<Result>(
+    _ number: InodeNumber, _ range: Range<UInt64>, _ body: (_ narrow: (Range<UInt64>) -> Void) throws -> Result
+  ) rethrows -> Result {
+    let write = condition.withLock {
+      let write = nextWrite
+      nextWrite += 1
+      writes[number, default: [:]][write] = range
       // Those that have not been told of this.
       while pageCounts[number] != nil { condition.wait() }
+      return write
     }
     defer {
       condition.withLock {
-        var rest = writes[number] ?? []
-        if let index = rest.firstIndex(of: range) { rest.remove(at: index) }
-        writes[number] = rest.isEmpty ? nil : rest
+        writes[number]?[write] = nil
+        if writes[number]?.isEmpty == true { writes[number] = nil }
       }
     }
-    return try body()
+    return try body { part in condition.withLock { writes[number]?[write] = part } }
   }
 
   /// Runs `body`, which stores what the kernel brings back of pages, for each part of their range that is not being written past them.
   func bringingBack(_ number: InodeNumber, _ range: Range<UInt64>, _ body: (Range<UInt64>) throws -> Void) rethrows {
     var parts = RangeSet(range)
     condition.withLock {
-      for write in writes[number] ?? [] { parts.remove(contentsOf: write) }
+      for write in (writes[number] ?? [:]).values { parts.remove(contentsOf: write) }
       pageCounts[number, default: 0] += 1
     }
     defer {

@@ -47,6 +47,11 @@ public final class ViewFile: Sendable {
     try perform(.writing) { try $0.truncate(to: byteCount) }
   }
 
+  /// Extends the file with a hole; one that is as long already, whoever has made it so, stays as it is.
+  public func extend(to byteCount: UInt64) throws(ViewError) {
+    try perform(.writing) { try $0.extend(to: byteCount) }
+  }
+
   /// Makes a range read as zeros. The size stays.
   public func punchHole(_ range: Range<UInt64>) throws(ViewError) {
     try perform(.writing) { try $0.punchHole(range) }

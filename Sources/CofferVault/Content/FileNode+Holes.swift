@@ -4,10 +4,13 @@ internal import Synchronization
 /// Cutting, holes, and the search for them. Time and memory follow what is stored, not how large the file is.
 extension FileNode {
   /// Sets the size. New bytes are a hole. A cut of very many map pages joins on the way, each time as a shorter file.
-  func truncate(to newCount: UInt64) throws {
+  ///
+  /// - Parameter isCutting: a file that is longer is cut; else it stays as it is.
+  func truncate(to newCount: UInt64, isCutting: Bool = true) throws {
     defer { tellChange() }
     try writing.withLock { _ in
       try requireWritable()
+      if !isCutting, newCount <= byteCount { return }
       guard newCount <= VaultFormat.fileSizeLimit else { throw VaultError.tooLarge }
       defer { didChange() }
       if object == nil {

@@ -83,6 +83,13 @@ public final class OpenFile: Sendable {
     try VaultError.catching { try node.truncate(to: byteCount) }
   }
 
+  /// Extends the file with a hole; one that is as long already, whoever has made it so, stays as it is.
+  public func extend(to byteCount: UInt64) throws(VaultError) {
+    try begin(.writing)
+    defer { end() }
+    try VaultError.catching { try node.truncate(to: byteCount, isCutting: false) }
+  }
+
   /// Makes a range read as zeros and gives the space of the whole blocks in it back. The size stays.
   public func punchHole(_ range: Range<UInt64>) throws(VaultError) {
     try begin(.writing)

@@ -198,4 +198,27 @@ final class SeveralWaysTests: MountDesk {
     #expect(outcome.output.hasSuffix("kept\n0\nthe agent has ended\n"), "\(outcome.output)")
     #expect(try desk.done("cat", "/file").output == "kept\n")
   }
+
+  @Test func `room that is asked for in one mount cuts nothing that was appended in another`() throws {
+    try desk.done("mount", "mnt")
+    try desk.served("mount", "second")
+    let outcome = try desk.run(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import os, signal
+        grown = os.open("mnt/file", os.O_RDWR | os.O_CREAT)
+        child = os.fork()
+        if child == 0:
+            while True: os.posix_fallocate(grown, 0, os.fstat(grown).st_size + 10)
+        appended = os.open("second/file", os.O_WRONLY | os.O_APPEND)
+        for _ in range(4000): os.write(appended, b"x" * 100)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        print(open("second/file", "rb").read().count(b"x"))
+        """,
+      ])
+    #expect(outcome.output == "400000\n", "\(outcome.errors)")
+  }
 }
