@@ -16,6 +16,8 @@ extension Enrolment {
     let isNewEpoch = next.keyset.keyset.epoch > keyset.keyset.epoch
     let offered = try PolicyBundle(verifying: bundleText, keyset: next.keyset.keyset)
     guard offered.policy.isAddressed(to: device) else { throw .otherAudience }
+    // Its keys sign for no time behind their end: one that is stolen stops no grace period for ever.
+    guard offered.policy.issuedAt <= next.keyset.keyset.notAfter else { throw .expired(.keyset) }
     // Times that a withdrawn key signed do not count.
     guard offered.policy.notAfter >= (isNewEpoch ? now : max(now, next.trustedTime)) else { throw .expired(.policy) }
     if offered.document.text == bundle.document.text { return next }
@@ -50,7 +52,7 @@ extension Enrolment {
   {
     guard keyset.keyset.notAfter >= max(now, trustedTime, keyset.keyset.issuedAt) else { throw .expired(.keyset) }
     let status = try SignedStatus(verifying: statusText, keyset: keyset.keyset).status
-    // Its keys sign for no time behind their end: one that is stolen stops no grace period for ever.
+    // As for a policy.
     guard status.time <= keyset.keyset.notAfter else { throw .expired(.keyset) }
     guard status.audience == device else { throw .otherAudience }
     guard status.nonce == nonce else { throw .otherNonce }

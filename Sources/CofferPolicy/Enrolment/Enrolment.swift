@@ -61,6 +61,7 @@ public struct Enrolment: Hashable, Sendable {
     let bundle = try PolicyBundle(verifying: bundle, keyset: keyset.keyset)
     let signedTime = max(keyset.keyset.issuedAt, bundle.policy.issuedAt)
     guard bundle.policy.isAddressed(to: device) else { throw .otherAudience }
+    guard bundle.policy.issuedAt <= keyset.keyset.notAfter else { throw .expired(.keyset) }
     guard bundle.policy.notAfter >= max(now, signedTime) else { throw .expired(.policy) }
     self.tenant = tenant
     self.device = device

@@ -108,11 +108,25 @@ struct EnrolmentTests {
     }
   }
 
+  @Test func `a key signs no policy of a time behind its own end`() throws {
+    let first = try company.enrol()
+    let late = try company.bundle(6, after: first.bundle.digest) { policy in
+      policy.issuedAt = company.now + Company.lifetime + 1
+      policy.notAfter = policy.issuedAt + 1
+    }
+    #expect(throws: PolicyRefusal.expired(.keyset)) {
+      try first.accepting(bundle: late, keyset: company.keyset(), now: company.now)
+    }
+    #expect(throws: PolicyRefusal.expired(.keyset)) { try company.enrol(bundle: late) }
+    let longer = try company.keyset(notAfter: company.now + Company.lifetime + 1)
+    #expect(try first.accepting(bundle: late, keyset: longer, now: company.now).policy.revision == 6)
+  }
+
   @Test func `a rotation shuts out the old key, even after it ran ahead`() throws {
     let first = try company.enrol()
     let leaked = company
     let farAhead = try leaked.bundle(.max) { policy in
-      policy.issuedAt = 4_000_000_000
+      policy.issuedAt = company.now + Company.lifetime
       policy.notAfter = 5_000_000_000
     }
     let hijacked = try first.accepting(bundle: farAhead, keyset: company.keyset(), now: company.now)
