@@ -16,6 +16,14 @@ extension SQLiteTransaction {
       Self.revision)
   }
 
+  func revisionHeads(tenant: String, before: Int64, limit: Int) throws -> [RevisionHead] {
+    try all(
+      """
+      SELECT number, digest, key_epoch, issued_at, not_after FROM revision WHERE tenant = ? AND number < ?
+      ORDER BY number DESC LIMIT ?
+      """, [tenant, before, limit], Self.head)
+  }
+
   func insert(_ revision: Revision) throws {
     try change(
       """
@@ -26,6 +34,12 @@ extension SQLiteTransaction {
         revision.tenant, revision.number, revision.bundle, revision.digest, revision.keyEpoch, revision.issuedAt,
         revision.notAfter,
       ])
+  }
+
+  private static func head(_ row: StoredRow) throws -> RevisionHead {
+    RevisionHead(
+      number: try row.integer("number"), digest: try row.text("digest"), keyEpoch: try row.integer("key_epoch"),
+      issuedAt: try row.integer("issued_at"), notAfter: try row.integer("not_after"))
   }
 
   private static func revision(_ row: StoredRow) throws -> Revision {

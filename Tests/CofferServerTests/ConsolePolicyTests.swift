@@ -107,6 +107,25 @@ import Testing
     #expect(try await company.policy().rules.map(\.id) == ["own"])
   }
 
+  @Test func `a draft that another has made anew is still its writer's`() async throws {
+    let (company, person) = try await Self.company()
+    let other = try await Person(company)
+    let settings: HTTPFields = [.ifMatch: try await company.tag("/v1/approval-settings")]
+    #expect(
+      try await person.send(.put, "/v1/approval-settings", json: #"{"twoPeople":true}"#, headers: settings).status
+        == 200)
+    let draft = try Self.location(
+      await Self.send(person, "/console/new-rule", "/console/rules") {
+        $0.set("id", "own")
+        $0.set("effect", "permit")
+        $0.set("then", "draft")
+      })
+    _ = try await company.make("/v1/rules", #"{"id":"r","effect":"forbid","actions":["print"],"conditions":[]}"#)
+    let renewed = try Self.location(await Self.send(other, draft, "\(draft)/renew"))
+    #expect(!(try await Self.page(person, renewed)).contains("action=\"\(renewed)/publish\""))
+    #expect(try Self.location(await Self.send(other, renewed, "\(renewed)/publish")) == "/console/revisions")
+  }
+
   @Test func `a list of revisions says what each changed, and the way back is a new one`() async throws {
     let (company, person) = try await Self.company()
     _ = try await company.make("/v1/rules", #"{"id":"r","effect":"forbid","actions":["print"],"conditions":[]}"#)

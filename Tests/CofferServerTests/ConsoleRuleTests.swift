@@ -235,4 +235,28 @@ import Testing
       _ = try await harness.send(.delete, "/v1/rules/rule-1", token: company.owner, headers: headers)
     }
   }
+
+  /// One company's rule, which everybody's server would count with.
+  @Test func `hours that are none are refused, and shown where they are stored`() async throws {
+    let harness = try Harness()
+    let company = try await Self.company(harness)
+    let person = try await Person(company)
+    let odd = [
+      TimeWindow(days: [1], start: 0, end: 60, offset: .min), TimeWindow(days: [1], start: 0, end: 60, offset: 1 << 62),
+      TimeWindow(days: [1], start: 1 << 62, end: .max, offset: 0), TimeWindow(days: [0], start: 0, end: 60, offset: 0),
+      TimeWindow(days: [], start: 0, end: 60, offset: 0), TimeWindow(days: [1], start: 60, end: 60, offset: 0),
+    ]
+    for window in odd {
+      let rule = Rule(id: "rule-1", effect: .forbid, conditions: [Condition(.timeWindow(window))])
+      let json = String(decoding: try JSONEncoder().encode(rule), as: UTF8.self)
+      #expect(try await harness.send(.post, "/v1/rules", token: company.owner, json: json).status == 422)
+      try await harness.store.write {
+        _ = try $0.insert(StoredResource(.rule, id: "rule-1", rule), tenant: company.tenant.id)
+      }
+      for path in ["/console/rules", "/console/rules/rule-1"] {
+        #expect(try await Self.page(person, path).contains("hours that are none"), "\(path)")
+      }
+      try await harness.store.write { _ = try $0.deleteResource(.rule, id: "rule-1", tenant: company.tenant.id) }
+    }
+  }
 }

@@ -89,4 +89,20 @@ import Testing
       #expect(limiter.begin(account: "\(address) 0", address: address, now: 100) != nil)
     }
   }
+
+  @Test func `an address of IPv6 stands for its network, however it is written, and one of IPv4 for itself`() {
+    for address in ["2001:db8::1", "2001:db8::2", "2001:db8:0:0:5::", "2001:db8:0:0:1:2:3:4", "2001:db8::5:6:7:8%2"] {
+      #expect(SignInLimiter.network(of: address) == "2001:db8:0:0", "\(address)")
+    }
+    for address in ["2001:db8:0:1::1", "2001:db8:0:1:1:2:3:4"] {
+      #expect(SignInLimiter.network(of: address) == "2001:db8:0:1", "\(address)")
+    }
+    #expect(SignInLimiter.network(of: "::5") == "0:0:0:0")
+    #expect(SignInLimiter.network(of: "fe80::1%eth0") == "fe80:0:0:0")
+    for address in ["192.0.2.7", "::ffff:192.0.2.7", "::FFFF:192.0.2.7"] {
+      #expect(SignInLimiter.network(of: address) == "192.0.2.7", "\(address)")
+    }
+    #expect(LoopbackAddress.isLoopback("::ffff:127.0.0.1") && LoopbackAddress.isLoopback("::1"))
+    #expect(!LoopbackAddress.isLoopback("::ffff:192.0.2.7") && !LoopbackAddress.isLoopback("2001:db8::1"))
+  }
 }

@@ -117,6 +117,40 @@ import Testing
     #expect(try await company.policy().settings.ownerActions.contains(.saveCopy))
   }
 
+  /// One who changes something else in a draft, or has it made anew, is no second person for who wrote it.
+  @Test func `a draft stays theirs who let it let more through`() async throws {
+    try await askTwo()
+    let first = try await Person(company, .editor)
+    let (second, third) = (try await Person(company, .editor), try await Person(company, .editor))
+    struct Draft: Decodable {
+      let id: String
+      var content: PolicyContent
+    }
+    let draft = try await first.send(.post, "/v1/drafts", json: "{}").json(Draft.self)
+    let path = "/v1/drafts/\(draft.id)"
+    var content = draft.content
+    func save(_ person: Person) async throws {
+      let body = #"{"content":\#(String(decoding: try JSONEncoder().encode(content), as: UTF8.self))}"#
+      let headers: HTTPFields = [.ifMatch: try await company.tag(path)]
+      #expect(try await person.send(.put, path, json: body, headers: headers).status == 200)
+    }
+    func publish(_ person: Person) async throws -> Int {
+      let headers: HTTPFields = [.ifMatch: try await company.tag(path)]
+      return try await person.send(.post, path + "/publish", headers: headers).status
+    }
+    content.settings.ownerActions.append(.saveCopy)
+    try await save(first)
+    content.classifications.append(Classification(id: "c", name: "C"))
+    try await save(second)
+    #expect(try await publish(first) == 403)
+    content.grace.blockAfter += 1
+    try await save(second)
+    #expect(try await publish(first) == 403)
+    #expect(try await publish(second) == 403)
+    #expect(try await publish(third) == 200)
+    #expect(try await company.policy().settings.ownerActions.contains(.saveCopy))
+  }
+
   @Test func `an escrow key that two people asked for, or are to ask for, is replaced by nobody alone`() async throws {
     func delegate() async throws -> Int {
       let json = #"{"use":"escrow","key":"\#(Base64URL.encode(HybridKey().publicKey.bytes))"}"#

@@ -16,11 +16,16 @@ public struct TimeWindow: Codable, Hashable, Sendable {
     self.offset = offset
   }
 
+  /// Whether its numbers are within their bounds: nobody may count with others.
+  public var isWellFormed: Bool {
+    !days.isEmpty && days.allSatisfy { (1...7).contains($0) } && (-840...840).contains(offset) && start >= 0
+      && start < end
+      && end <= 1440
+  }
+
   /// Whether `time`, in seconds since 1970, lies within; nil when the window is malformed.
   func contains(_ time: Int64) -> Bool? {
-    guard !days.isEmpty, days.allSatisfy({ (1...7).contains($0) }), (-840...840).contains(offset), start >= 0,
-      start < end, end <= 1440, (0..<Self.endOfTime).contains(time)
-    else { return nil }
+    guard isWellFormed, (0..<Self.endOfTime).contains(time) else { return nil }
     let minutes = Int(time / 60) + offset
     let day = Int((Double(minutes) / 1440).rounded(.down))
     // 1970-01-01 was a Thursday.

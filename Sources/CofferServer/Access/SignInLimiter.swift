@@ -95,9 +95,15 @@ final class SignInLimiter: Sendable {
   /// Of fixed size, whatever somebody typed.
   private static func key(_ text: String) -> [UInt8] { Digest.sha256(text.utf8) }
 
-  /// Whoever has one address of IPv6 has 2⁶⁴ of them.
+  /// Whoever has one address of IPv6 has 2⁶⁴ of them. One of IPv4 is itself, also where IPv6 has it.
   static func network(of address: String) -> String {
-    guard address.contains(":"), !address.hasPrefix("::ffff:") else { return address }
-    return address.split(separator: ":", omittingEmptySubsequences: false).prefix(4).joined(separator: ":")
+    let address = LoopbackAddress.unmapped(address)
+    guard address.contains(":") else { return address }
+    // Written without a run of zeros, of which there is one at most: "::".
+    let halves = address.split(separator: "%")[0].split(separator: "::", omittingEmptySubsequences: false)
+      .map { $0.split(separator: ":") }
+    let last = halves.count > 1 ? halves[1] : []
+    let zeros = halves.count > 1 ? max(0, 8 - halves[0].count - last.count) : 0
+    return (halves[0] + Array(repeating: "0", count: zeros) + last).prefix(4).joined(separator: ":")
   }
 }

@@ -25,4 +25,27 @@ public struct Revision: Sendable {
     self.issuedAt = issuedAt
     self.notAfter = notAfter
   }
+
+  var head: RevisionHead {
+    RevisionHead(number: number, digest: digest, keyEpoch: keyEpoch, issuedAt: issuedAt, notAfter: notAfter)
+  }
+}
+
+/// A ``Revision`` without what it says.
+public struct RevisionHead: Sendable {
+  public let number: Int64
+  public let digest: String
+  public let keyEpoch: Int64
+  /// Seconds since 1970.
+  public let issuedAt: Int64
+  /// Seconds since 1970.
+  public let notAfter: Int64
+
+  public init(number: Int64, digest: String, keyEpoch: Int64, issuedAt: Int64, notAfter: Int64) {
+    self.number = number
+    self.digest = digest
+    self.keyEpoch = keyEpoch
+    self.issuedAt = issuedAt
+    self.notAfter = notAfter
+  }
 }

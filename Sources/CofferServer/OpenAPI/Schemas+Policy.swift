@@ -90,7 +90,7 @@ extension Schemas {
       [
         "id": id, "note": .text(), "base": .integer("The revision that it was made from."),
         "content": .reference(.policyContent),
-      ], optional: ["author": actor]),
+      ], optional: ["author": actor, "contributors": .list(of: actor)]),
     .newDraft: .object(optional: ["note": .text(maximum: 200), "content": .reference(.policyContent)]),
     .simulationRequest: .object(
       ["requests": .list(of: question, minimum: 1, maximum: 200)],

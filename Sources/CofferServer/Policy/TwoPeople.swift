@@ -48,16 +48,17 @@ enum TwoPeople {
       .conflict, "The company asks two people for what lets more through: write a draft, which another publishes.")
   }
 
-  /// Throws a problem unless a draft that lets more through is published by another person than who wrote it. Both signed
+  /// Throws a problem unless a draft that lets more through is published by another person than those who wrote it. All signed
   /// in, and who wrote it may still change the policy.
   static func demandAnother(
-    than author: String?, from old: PolicyContent, to new: PolicyContent, in change: Change
+    than writers: [String], from old: PolicyContent, to new: PolicyContent, in change: Change
   ) throws {
     guard try isAsked(in: change), widens(from: old, to: new) else { return }
-    guard try isAnother(than: author, who: .changePolicy, in: change) else {
+    guard !writers.isEmpty, try writers.allSatisfy({ try isAnother(than: $0, who: .changePolicy, in: change) }) else {
       throw HTTPProblem(
-        .forbidden, "The company asks two people, who sign in themselves: another one than who wrote this publishes it."
-      )
+        .forbidden,
+        "The company asks two people, who sign in themselves: another one than who wrote this, or a part of it, "
+          + "publishes it.")
     }
   }
 

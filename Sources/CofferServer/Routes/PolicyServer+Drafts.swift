@@ -13,6 +13,11 @@ struct PolicyDraft: Codable, Sendable {
   var content: PolicyContent
   /// ``Actor``: who wrote the content, as it is now.
   var author: String?
+  /// ``Actor``: whose content it was at first, where that was not what was in force, and who has let it let more through since. Absent in what was stored before there was such a list.
+  var contributors: [String]?
+
+  /// Those of whom nobody is the other one of two people.
+  var writers: [String] { contributors ?? [author].compactMap(\.self) }
 }
 
 extension PolicyServer {
@@ -48,6 +53,11 @@ extension PolicyServer {
   }
 
   @Sendable func createDraft(_ call: Call, _ caller: Caller) async throws -> Response {
+    try await createDraft(call, caller, writtenBy: [caller.actor.description])
+  }
+
+  /// - Parameter contributors: whose the content is, where one is given.
+  func createDraft(_ call: Call, _ caller: Caller, writtenBy contributors: [String]) async throws -> Response {
     let body = try call.strict(DraftBody.self)
     let id = UUID().uuidString.lowercased()
     return try await create(call, caller) { change in
@@ -56,7 +66,7 @@ extension PolicyServer {
         id: id, note: body.note ?? "",
         base: try found(change.transaction.currentRevision(tenant: caller.tenant)).number,
         content: try body.content ?? PolicyContent(of: tenant, in: change.transaction),
-        author: caller.actor.description)
+        author: caller.actor.description, contributors: body.content == nil ? [] : contributors)
       try check(draft, in: change.transaction, of: tenant)
       try change.demandRoom(for: .draft)
       let stored = StoredResource(.draft, id: id, draft)
@@ -74,8 +84,12 @@ extension PolicyServer {
       var draft = try old.decoded(PolicyDraft.self)
       draft.note = body.note ?? draft.note
       if let content = body.content {
+        let actor = caller.actor.description
+        if TwoPeople.widens(from: draft.content, to: content), !draft.writers.contains(actor) {
+          draft.contributors = draft.writers + [actor]
+        }
         draft.content = content
-        draft.author = caller.actor.description
+        draft.author = actor
       }
       try check(draft, in: change.transaction, of: found(change.transaction.tenant(id: caller.tenant)))
       let new = StoredResource(.draft, id: id, draft)
@@ -110,7 +124,7 @@ extension PolicyServer {
           .conflict, "Revision \(current) is in force; the draft was made from \(draft.base). Make a new one.")
       }
       try TwoPeople.demandAnother(
-        than: draft.author, from: Self.content(in: change), to: draft.content, in: change)
+        than: draft.writers, from: Self.content(in: change), to: draft.content, in: change)
       try draft.content.replace(in: change)
       _ = try change.transaction.deleteResource(.draft, id: id, tenant: caller.tenant)
       try change.record(.draftPublished, id, replacing: old, with: nil)

@@ -38,7 +38,15 @@ extension Rule: NamedResource {
       throw HTTPProblem.invalid("id", "is 1 to 128 of A-Z a-z 0-9 . _ -, and does not begin with minimum-version.")
     }
     for condition in conditions {
-      if case .unknown = condition.test { throw HTTPProblem.invalid("conditions", "has one of an unknown kind") }
+      switch condition.test {
+      case .unknown: throw HTTPProblem.invalid("conditions", "has one of an unknown kind")
+      case .timeWindow(let window) where !window.isWellFormed:
+        throw HTTPProblem.invalid(
+          "conditions",
+          "has hours that are none: days are 1 to 7, the start is before the end, minutes are up to 1440, and the offset up to 840"
+        )
+      default: break
+      }
     }
   }
 }

@@ -29,7 +29,7 @@ extension PolicyServer {
     let notAfter: Int64
     var policy: Policy?
 
-    init(_ revision: Revision, policy: Policy? = nil) {
+    init(_ revision: RevisionHead, policy: Policy? = nil) {
       self.revision = revision.number
       digest = revision.digest
       keyEpoch = revision.keyEpoch
@@ -44,7 +44,7 @@ extension PolicyServer {
     let request = try PageRequest(call, caller, sealing)
     let before = request.after == 0 ? Int64.max : request.after
     let found = try await store.read {
-      try $0.revisions(tenant: caller.tenant, before: before, limit: request.limit + 1)
+      try $0.revisionHeads(tenant: caller.tenant, before: before, limit: request.limit + 1)
     }
     return .json(try request.page(of: found.map { (number: $0.number, value: $0) }) { RevisionView($0) })
   }
@@ -52,7 +52,7 @@ extension PolicyServer {
   @Sendable func showRevision(_ call: Call, _ caller: Caller) async throws -> Response {
     let number = try Self.number(call)
     let revision = try found(await store.read { try $0.revision(tenant: caller.tenant, number: number) })
-    return .json(RevisionView(revision, policy: try Self.policy(of: revision)))
+    return .json(RevisionView(revision.head, policy: try Self.policy(of: revision)))
   }
 
   /// Brings back what an earlier revision said, as a new one. Where two people have to approve, an app that is not

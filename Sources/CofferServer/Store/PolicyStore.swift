@@ -234,6 +234,8 @@ public protocol RevisionTable {
   func revision(tenant: String, number: Int64) throws -> Revision?
   /// The newest first: those before the number `before`.
   func revisions(tenant: String, before: Int64, limit: Int) throws -> [Revision]
+  /// The same without their bundles, each of which may have megabytes.
+  func revisionHeads(tenant: String, before: Int64, limit: Int) throws -> [RevisionHead]
   /// The newest of a company.
   func currentRevision(tenant: String) throws -> Revision?
   /// Throws when the company has a revision of this number.

@@ -119,12 +119,14 @@ extension Console {
           "The draft takes the place of revision \(shown.current), whole, as revision \(shown.current + 1). Devices "
             + "decide by it as soon as they have it."
         }
-        let isOwn = visit.signedIn.map { Actor.administrator($0.administrator.id).description } == draft.author
+        let isOwn =
+          visit.signedIn.map { draft.writers.contains(Actor.administrator($0.administrator.id).description) } ?? false
         if shown.takesAnother {
           Tag.p(.class("caution")) {
             "Your company asks two people for what lets more through. "
             isOwn
-              ? "You wrote this: another administrator publishes it." : "Somebody else wrote this: you can publish it."
+              ? "You wrote this: another administrator publishes it."
+              : "Somebody else wrote this: you can publish it."
           }
         }
         if !shown.takesAnother || !isOwn {
@@ -200,7 +202,9 @@ extension Console {
   @Sendable private func renewDraft(_ visit: Visit) async throws -> Outcome {
     let draft = try await shownDraft(visit).draft
     let body: JSONValue = .object(["note": .string(draft.note), "content": try JSONValue(encoding: draft.content)])
-    let made = try await server.createDraft(visit.asking(body), visit.caller()).decoded(PolicyDraft.self)
+    // It stays theirs who wrote it: who has it made anew may be the other one of two people.
+    let made = try await server.createDraft(visit.asking(body), visit.caller(), writtenBy: draft.writers)
+      .decoded(PolicyDraft.self)
     return .see("/console/drafts/\(made.id)", .draftMade)
   }
 

@@ -64,7 +64,7 @@ struct RuleQuestion {
   /// The next time that the first window of the rule begins, or, where the rule is about other hours, ends.
   private var time: Int64? {
     for condition in rule.conditions {
-      guard case .timeWindow(let window) = condition.test else { continue }
+      guard case .timeWindow(let window) = condition.test, window.isWellFormed else { continue }
       let local = now + Int64(window.offset) * 60
       let minute = Int64(condition.isNegated ? window.end : window.start)
       for ahead in 0..<8 {

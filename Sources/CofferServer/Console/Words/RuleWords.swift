@@ -62,6 +62,8 @@ struct RuleWords {
   static let days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 
   static func words(_ window: TimeWindow) -> String {
+    // Stored before such were refused.
+    guard window.isWellFormed else { return "at hours that are none, so that it never applies" }
     let days = Set(window.days).sorted().filter { (1...7).contains($0) }
     let names = days.map { Self.days[$0 - 1] }
     let isRun = days.count > 2 && days.last.map { $0 - days[0] + 1 == days.count } == true
@@ -105,7 +107,9 @@ enum TimeUnit: String, CaseIterable {
 enum ClockText {
   static func time(_ minutes: Int) -> String { "\(two(minutes / 60)):\(two(minutes % 60))" }
 
-  static func offset(_ minutes: Int) -> String { "\(minutes < 0 ? "-" : "+")\(time(abs(minutes)))" }
+  static func offset(_ minutes: Int) -> String {
+    "\(minutes < 0 ? "-" : "+")\(time(Int(clamping: minutes.magnitude)))"
+  }
 
   /// Minutes after midnight, from 00:00 to 24:00; nil for another text.
   static func minutes(_ text: String) -> Int? {
