@@ -132,8 +132,8 @@ extension MountServer {
         try server.dropPrivileges(of: file.number, for: request)
         try server.changingContent(of: file.number) {
           try server.withRoom { try server.allocate(UInt64(offset)..<end, mode, of: file) }
+          if OpenFiles.isSynced(info) { try file.sync() }
         }
-        if OpenFiles.isSynced(info) { try file.sync() }
         request.done()
       }
     }
@@ -156,12 +156,13 @@ extension MountServer {
         }
         try server.dropPrivileges(of: target.number, for: request)
         let copied = try server.changingContent(of: target.number) {
-          try server.withRoom {
+          let copied = try server.withRoom {
             try server.copy(min(count, MountServer.copyLimit), from: source, UInt64(from), to: target, UInt64(to))
           }
+          // As of writes the system's own file systems do it, and the kernel asks for none.
+          if OpenFiles.isSynced(output) { try target.sync() }
+          return copied
         }
-        // As of writes the system's own file systems do it, and the kernel asks for none.
-        if OpenFiles.isSynced(output) { try target.sync() }
         fuse_reply_write(request.handle, copied)
       }
     }

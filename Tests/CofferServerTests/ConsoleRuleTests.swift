@@ -256,6 +256,8 @@ import Testing
       for path in ["/console/rules", "/console/rules/rule-1"] {
         #expect(try await Self.page(person, path).contains("hours that are none"), "\(path)")
       }
+      // What is stored stands in nobody's way.
+      #expect(try await harness.send(.post, "/v1/drafts", token: company.owner, json: "{}").status == 201)
       try await harness.store.write { _ = try $0.deleteResource(.rule, id: "rule-1", tenant: company.tenant.id) }
     }
   }

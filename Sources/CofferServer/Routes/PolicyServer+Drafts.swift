@@ -53,21 +53,26 @@ extension PolicyServer {
   }
 
   @Sendable func createDraft(_ call: Call, _ caller: Caller) async throws -> Response {
-    try await createDraft(call, caller, writtenBy: [caller.actor.description])
+    try await createDraft(call, caller, renewing: nil)
   }
 
-  /// - Parameter contributors: whose the content is, where one is given.
-  func createDraft(_ call: Call, _ caller: Caller, writtenBy contributors: [String]) async throws -> Response {
+  /// - Parameter former: the draft that is to be made anew, with the content that is given: it stays theirs who wrote it, so that who
+  ///   has it made anew may be the other one of two people.
+  func createDraft(_ call: Call, _ caller: Caller, renewing former: PolicyDraft?) async throws -> Response {
     let body = try call.strict(DraftBody.self)
     let id = UUID().uuidString.lowercased()
     return try await create(call, caller) { change in
       let tenant = try found(change.transaction.tenant(id: caller.tenant))
+      let (inForce, actor) = (try PolicyContent(of: tenant, in: change.transaction), caller.actor.description)
+      var contributors = body.content == nil ? [] : former?.writers ?? [actor]
+      if let former, try takesBack(former, inForce, in: change), !contributors.contains(actor) {
+        contributors.append(actor)
+      }
       let draft = PolicyDraft(
         id: id, note: body.note ?? "",
         base: try found(change.transaction.currentRevision(tenant: caller.tenant)).number,
-        content: try body.content ?? PolicyContent(of: tenant, in: change.transaction),
-        author: caller.actor.description, contributors: body.content == nil ? [] : contributors)
-      try check(draft, in: change.transaction, of: tenant)
+        content: body.content ?? inForce, author: actor, contributors: contributors)
+      try check(draft, in: change.transaction, of: tenant, knowing: inForce)
       try change.demandRoom(for: .draft)
       let stored = StoredResource(.draft, id: id, draft)
       _ = try change.transaction.insert(stored, tenant: caller.tenant)
@@ -83,15 +88,18 @@ extension PolicyServer {
       try call.requireMatch(EntityTag(of: old.body.utf8))
       var draft = try old.decoded(PolicyDraft.self)
       draft.note = body.note ?? draft.note
+      let former = draft.content
       if let content = body.content {
         let actor = caller.actor.description
+        draft.contributors = draft.writers
         if TwoPeople.widens(from: draft.content, to: content), !draft.writers.contains(actor) {
-          draft.contributors = draft.writers + [actor]
+          draft.contributors?.append(actor)
         }
         draft.content = content
         draft.author = actor
       }
-      try check(draft, in: change.transaction, of: found(change.transaction.tenant(id: caller.tenant)))
+      try check(
+        draft, in: change.transaction, of: found(change.transaction.tenant(id: caller.tenant)), knowing: former)
       let new = StoredResource(.draft, id: id, draft)
       _ = try change.transaction.update(new, tenant: caller.tenant)
       try change.record(.resourceChanged, id, replacing: old, with: new)
@@ -133,6 +141,12 @@ extension PolicyServer {
     return .json(["revision": revision])
   }
 
+  /// Whether a draft, made anew as it is, lets more through by taking back what changed since it was made. That is nobody's who wrote it.
+  private func takesBack(_ draft: PolicyDraft, _ inForce: PolicyContent, in change: Change) throws -> Bool {
+    guard let base = try change.transaction.revision(tenant: change.tenant, number: draft.base) else { return true }
+    return TwoPeople.widens(from: inForce, to: PolicyContent(of: try Self.policy(of: base)))
+  }
+
   /// The company's present one.
   static func content(in change: Change) throws -> PolicyContent {
     guard let tenant = try change.transaction.tenant(id: change.tenant) else { throw HTTPProblem.notFound }
@@ -140,11 +154,16 @@ extension PolicyServer {
   }
 
   /// A draft that devices would not accept is refused when it is written, not when it is published.
-  private func check(_ draft: PolicyDraft, in transaction: any StoreTransaction, of tenant: Tenant) throws {
+  ///
+  /// - Parameter known: what may stay as it is, for it was stored before it would have been refused.
+  private func check(
+    _ draft: PolicyDraft, in transaction: any StoreTransaction, of tenant: Tenant, knowing known: PolicyContent
+  ) throws {
     guard draft.note.isEmpty || PolicyText.isName(draft.note) else {
       throw HTTPProblem.invalid("note", "has at most 200 bytes and no control characters")
     }
-    for rule in draft.content.rules { try rule.check() }
+    let rules = Set(known.rules)
+    for rule in draft.content.rules where !rules.contains(rule) { try rule.check() }
     if let (name, reason) = ManagedSettings.fault(in: draft.content.settings.managed ?? [:]) {
       throw HTTPProblem.invalid("settings.managed", "\(PolicyText.isIdentifier(name) ? name : "a name") \(reason)")
     }

@@ -202,8 +202,7 @@ extension Console {
   @Sendable private func renewDraft(_ visit: Visit) async throws -> Outcome {
     let draft = try await shownDraft(visit).draft
     let body: JSONValue = .object(["note": .string(draft.note), "content": try JSONValue(encoding: draft.content)])
-    // It stays theirs who wrote it: who has it made anew may be the other one of two people.
-    let made = try await server.createDraft(visit.asking(body), visit.caller(), writtenBy: draft.writers)
+    let made = try await server.createDraft(visit.asking(body), visit.caller(), renewing: draft)
       .decoded(PolicyDraft.self)
     return .see("/console/drafts/\(made.id)", .draftMade)
   }

@@ -63,7 +63,7 @@ struct RuleWords {
 
   static func words(_ window: TimeWindow) -> String {
     // Stored before such were refused.
-    guard window.isWellFormed else { return "at hours that are none, so that it never applies" }
+    guard window.isWellFormed else { return "hours that are none, so that what it is about is refused" }
     let days = Set(window.days).sorted().filter { (1...7).contains($0) }
     let names = days.map { Self.days[$0 - 1] }
     let isRun = days.count > 2 && days.last.map { $0 - days[0] + 1 == days.count } == true
