@@ -36,8 +36,8 @@ extension MountServer {
     // from before.
     let unwanted =
       FUSE_CAP_ASYNC_DIO | FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_POSIX_LOCKS
-      | FUSE_CAP_FLOCK_LOCKS
-      | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_HANDLE_KILLPRIV
+      | FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE
+      | FUSE_CAP_HANDLE_KILLPRIV
     connection.want |= UInt32(wanted) & connection.capable
     connection.want &= ~UInt32(unwanted)
     connection.max_background = 64

@@ -13,7 +13,8 @@ struct PolicyDraft: Codable, Sendable {
   var content: PolicyContent
   /// ``Actor``: who wrote the content, as it is now.
   var author: String?
-  /// ``Actor``: whose content it was at first, where that was not what was in force, and who has let it let more through since. Absent in what was stored before there was such a list.
+  /// ``Actor``: whose content it was at first, where that was not what was in force, and who has let it let more through since.
+  /// Absent in what was stored before there was such a list.
   var contributors: [String]?
 
   /// Those of whom nobody is the other one of two people.
