@@ -35,6 +35,10 @@ extension SQLiteTransaction {
     ) { try $0.optionalInteger("next") } ?? nil
   }
 
+  func countApps(tenant: String) throws -> Int64 {
+    try first("SELECT count(*) AS number FROM app WHERE tenant = ?", [tenant]) { try $0.integer("number") } ?? 0
+  }
+
   func insert(_ app: AppRecord, tenant: String) throws -> Bool {
     try change(
       """

@@ -30,20 +30,38 @@ extension SQLiteTransaction {
   }
 
   func decisionGaps(device: String) throws -> [ClosedRange<Int64>] {
-    try all(
+    let complete = try notedCompleteDecisions(device: device)
+    return try all(
       """
       SELECT previous + 1 AS first, number - 1 AS last FROM
-        (SELECT number, lag(number, 1, 0) OVER (ORDER BY number) AS previous FROM device_decision WHERE device = ?)
+        (SELECT number, lag(number, 1, ?) OVER (ORDER BY number) AS previous FROM device_decision
+         WHERE device = ? AND number > ?)
       WHERE number > previous + 1 ORDER BY number LIMIT 100
       """,
-      [device]
+      [complete, device, complete]
     ) { try $0.integer("first")...(try $0.integer("last")) }
   }
 
   func completeDecisions(device: String) throws -> Int64 {
-    if let gap = try decisionGaps(device: device).first { return gap.lowerBound - 1 }
-    return try first("SELECT max(number) AS newest FROM device_decision WHERE device = ?", [device]) {
-      try $0.optionalInteger("newest")
-    }.flatMap(\.self) ?? 0
+    var complete = try notedCompleteDecisions(device: device)
+    // As many as are without a gap behind what is known to have none, and no others.
+    while true {
+      let next = try all(
+        "SELECT number FROM device_decision WHERE device = ? AND number > ? ORDER BY number LIMIT 1000",
+        [device, complete]
+      ) { try $0.integer("number") }
+      let count = Int64(zip(next, (complete + 1)...).prefix { $0 == $1 }.count)
+      complete += count
+      guard count == 1000 else { return complete }
+    }
+  }
+
+  func noteCompleteDecisions(_ complete: Int64, device: String) throws {
+    try change("UPDATE device SET decisions_complete = ? WHERE id = ?", [complete, device])
+  }
+
+  private func notedCompleteDecisions(device: String) throws -> Int64 {
+    try first("SELECT decisions_complete FROM device WHERE id = ?", [device]) { try $0.integer("decisions_complete") }
+      ?? 0
   }
 }

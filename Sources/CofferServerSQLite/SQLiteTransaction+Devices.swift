@@ -28,8 +28,8 @@ extension SQLiteTransaction {
       ])
   }
 
-  func devices(keyID: String) throws -> [Device] {
-    try all("SELECT * FROM device WHERE key_id = ?", [keyID], Self.device)
+  func device(id: String) throws -> Device? {
+    try first("SELECT * FROM device WHERE id = ?", [id], Self.device)
   }
 
   func devices(tenant: String) throws -> [Device] {

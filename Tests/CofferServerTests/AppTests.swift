@@ -53,6 +53,32 @@ import Testing
     #expect(actions == ["app.requested", "app.approved", "app.revoked", "app.changed", "app.approved"])
   }
 
+  @Test func `a company has so many apps and no more`() async throws {
+    let company = try await Harness().company()
+    _ = try await company.make("/v1/apps", Company.app())
+    let known = try await company.harness.store.read {
+      try $0.appRecords(tenant: company.tenant.id, after: 0, limit: 1)
+    }
+    let first = try #require(known.first).value
+    try await company.harness.store.write { transaction in
+      for number in 1..<AppRecord.maximumCount {
+        var app = first
+        app.approval.id = UUID().uuidString.lowercased()
+        app.approval.bundleId += ".\(number)"
+        _ = try transaction.insert(app, tenant: company.tenant.id)
+      }
+    }
+    for (path, body) in [("/v1/apps", Company.app("com.acme.more")), ("/items", Company.item("com.acme.more"))] {
+      let refused = try await company.harness.send(.post, path, token: company.owner, json: body)
+      #expect(refused.status == 409 && String(decoding: refused.body, as: UTF8.self).contains("Remove one first"))
+    }
+    let path = "/v1/apps/\(first.approval.id)"
+    let removed = try await company.harness.send(
+      .delete, path, token: company.owner, headers: [.ifMatch: try await company.tag(path)])
+    #expect(removed.status == 204)
+    _ = try await company.make("/v1/apps", Company.app("com.acme.more"))
+  }
+
   @Test func `the minimum version is decided as it says`() async throws {
     let company = try await Harness().company()
     let key = SigningKey().verifyingKey

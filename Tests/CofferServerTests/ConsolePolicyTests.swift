@@ -365,7 +365,15 @@ import Testing
         $0.set("then", "draft")
       })
     let own = try await Self.page(first, draft)
-    #expect(own.contains("You wrote this: another administrator publishes it.") && !own.contains("\(draft)/publish"))
+    #expect(own.contains("another administrator publishes it.") && !own.contains("\(draft)/publish"))
+    // What a token wrote nobody can publish, and nobody is told to.
+    let written = try await second.send(.get, "/v1" + draft.dropFirst("/console".count)).json(PolicyDraft.self)
+    let content = String(decoding: try JSONEncoder().encode(written.content), as: UTF8.self)
+    let body = #"{"content":\#(content)}"#
+    let nobodys = "/console/drafts/" + (try await company.make("/v1/drafts", body))
+    let shown = try await Self.page(second, nobodys)
+    #expect(shown.contains("nobody can publish it") && !shown.contains("\(nobodys)/publish"))
+    #expect(try await Self.page(second, draft).contains("you can publish it"))
     #expect(try Self.location(await Self.send(second, draft, "\(draft)/publish")) == "/console/revisions")
     #expect(try await company.policy().settings.ownerActions == [.saveCopy])
   }

@@ -114,6 +114,31 @@ import Testing
     #expect(statuses.sorted() == [200] + Array(repeating: 400, count: 5))
   }
 
+  @Test func `one key may stand for many devices, of which each is who it says`() async throws {
+    let harness = try Harness()
+    let key = SigningKey()
+    var devices: [EnrolledDevice] = []
+    for company in [try await harness.company(), try await harness.company("Other")] {
+      for _ in 0..<3 { devices.append(try await company.enroll(key)) }
+    }
+    for device in devices.shuffled() {
+      let hash = Digest.sha256(try await device.token().utf8)
+      let found = try #require(try await harness.store.read { try $0.device(tokenHash: hash) })
+      #expect(found.device.id == device.enrollment.deviceId && found.device.tenant == device.enrollment.tenant)
+    }
+  }
+
+  @Test func `a device that is removed while it signs in gets no token`() async throws {
+    let harness = try Harness()
+    let device = try await harness.company().enroll()
+    let (tenant, id) = (device.enrollment.tenant, device.enrollment.deviceId)
+    harness.faults.beforeNextWrite { store in
+      _ = try await store.write { try $0.deleteDevice(tenant: tenant, id: id) }
+    }
+    let reply = try await device.requestToken(device.assertion())
+    #expect(reply.status == 400 && reply.problem == "invalid-assertion")
+  }
+
   @Test func `an assertion is refused for each thing that is wrong with it`() async throws {
     let harness = try Harness()
     let (company, other) = (try await harness.company(), try await harness.company("Other"))

@@ -9,6 +9,7 @@ final class HeldStore: PolicyStore {
     var isWritingHeld = false
     var waiting: [CheckedContinuation<Void, Never>] = []
     var askers: [StoreLine.Asker] = []
+    var writeCount = 0
   }
 
   private let store: any PolicyStore
@@ -29,6 +30,9 @@ final class HeldStore: PolicyStore {
   /// Requests that are in the store now.
   var heldCount: Int { state.withLock { $0.waiting.count } }
 
+  /// Changes that were begun, or wait.
+  var writeCount: Int { state.withLock { $0.writeCount } }
+
   /// For whom the store was used, in order, since this was last asked.
   func takeAskers() -> [StoreLine.Asker] {
     state.withLock { state in
@@ -44,7 +48,10 @@ final class HeldStore: PolicyStore {
   }
 
   func write<Value: Sendable>(_ body: @Sendable (any StoreTransaction) throws -> Value) async throws -> Value {
-    state.withLock { $0.askers.append(StoreLine.asker) }
+    state.withLock { state in
+      state.askers.append(StoreLine.asker)
+      state.writeCount += 1
+    }
     await wait { $0.isWritingHeld }
     return try await store.write(body)
   }

@@ -1,4 +1,5 @@
 import CofferAPI
+import CofferCrypto
 import CofferPolicy
 import CofferServerSQLite
 import Foundation
@@ -73,6 +74,34 @@ import Testing
     let complete = try await harness.store.read { try $0.completeDecisions(device: device.enrollment.deviceId) }
     #expect(complete == Int64(count * 500))
     #expect(server.store.waitingCount == 0)
+  }
+
+  @Test func `what no device signed, or signed before, holds up nobody who changes something`() async throws {
+    let (device, other) = (try await company.enroll(), try await company.enroll())
+    let path = "/v1/devices/\(device.enrollment.deviceId)/commands"
+    _ = try await company.make(path, #"{"kind":"lock"}"#)
+    let command = try #require(try await CommandRecordTests.orders(device).last).command
+    func token(_ assertion: String) async throws -> Int {
+      try await harness.send(
+        .post, "/v1/device/token", json: EnrolledDevice.form(assertion), type: "application/x-www-form-urlencoded",
+        through: server.router.buildResponder()
+      ).status
+    }
+    let assertions = [
+      "a.b.c", try device.assertion(key: other.key), try device.assertion(key: SigningKey()),
+      try device.assertion { $0.iss = "nobody" }, try device.assertion { $0.exp = $0.iat + 301 },
+    ]
+    for assertion in assertions { #expect(try await token(assertion) == 400) }
+    for key in [other.key, SigningKey()] {
+      let body = try CommandRecordTests.receipt(device, command, key: key)
+      #expect(try await send(.post, "/v1/device/receipts", json: body).status == 400)
+    }
+    #expect(store.writeCount == 0)
+    let body = try CommandRecordTests.receipt(device, command)
+    for _ in 0..<3 { #expect(try await send(.post, "/v1/device/receipts", json: body).status == 204) }
+    #expect(store.writeCount == 1)
+    #expect(try await token(device.assertion()) == 200)
+    #expect(store.writeCount == 2)
   }
 
   @Test func `nobody waits for longer than told, and what was refused did not happen`() async throws {

@@ -31,12 +31,22 @@ public struct DeviceAssertion: Codable, Hashable, Sendable {
     try SignedDocument(signing: StrictJSON.encode(self), as: .assertion, with: key).text
   }
 
-  /// Verifies an assertion of `device` to `tenant` at `now`. The caller finds the device by
-  /// ``SignedDocument/claimedKeyID(_:as:)`` and takes each `jti` once, until `exp` and the tolerance are past.
+  /// The device that a text claims to be an assertion of, before anything is verified: good for finding its key, and for nothing
+  /// else.
+  public static func claimedDevice(_ text: String) throws(PolicyRefusal) -> String {
+    guard text.utf8.count <= maximumSize else { throw .oversize }
+    return try SignedDocument.claims(DeviceAssertion.self, text, as: .assertion).iss
+  }
+
+  /// Of the text, in bytes.
+  private static let maximumSize = 4096
+
+  /// Verifies an assertion of `device` to `tenant` at `now`. The caller finds the device by ``claimedDevice(_:)`` and takes each
+  /// `jti` once, until `exp` and the tolerance are past.
   public init(
     verifying text: String, device: String, tenant: String, key: VerifyingKey, now: Int64
   ) throws(PolicyRefusal) {
-    guard text.utf8.count <= 4096 else { throw .oversize }
+    guard text.utf8.count <= Self.maximumSize else { throw .oversize }
     let document = try SignedDocument(verifying: text, as: .assertion) { $0 == key.keyID ? key : nil }
     let claims = try StrictJSON.decode(DeviceAssertion.self, from: document.payload, "assertion")
     guard claims.aud == tenant else { throw .otherTenant }

@@ -136,9 +136,20 @@ public struct CommandReceipt: Codable, Hashable, Sendable {
     try SignedDocument(signing: StrictJSON.encode(self), as: .receipt, with: key).text
   }
 
+  /// What a text claims to be a receipt of, before anything is verified: good for finding the order and the device's key, and for
+  /// nothing else.
+  public static func claimed(_ text: String) throws(PolicyRefusal) -> (device: String, command: String) {
+    guard text.utf8.count <= maximumSize else { throw .oversize }
+    let receipt = try SignedDocument.claims(CommandReceipt.self, text, as: .receipt)
+    return (receipt.device, receipt.command)
+  }
+
+  /// Of the text, in bytes.
+  private static let maximumSize = 4096
+
   /// Verifies that the device with `key` signed a receipt for `command`.
   public init(verifying text: String, of command: DeviceCommand, key: VerifyingKey) throws(PolicyRefusal) {
-    guard text.utf8.count <= 4096 else { throw .oversize }
+    guard text.utf8.count <= Self.maximumSize else { throw .oversize }
     let document = try SignedDocument(verifying: text, as: .receipt) { $0 == key.keyID ? key : nil }
     let receipt = try StrictJSON.decode(CommandReceipt.self, from: document.payload, "receipt")
     guard receipt.tenant == command.tenant else { throw .otherTenant }

@@ -78,6 +78,16 @@ public struct SignedDocument: Hashable, Sendable {
     try Parts(text, type).keyID
   }
 
+  /// What a document claims, before anything is verified: good for finding who is to verify it, and for nothing else.
+  static func claims<Claims: Codable>(
+    _ type: Claims.Type, _ text: String, as documentType: DocumentType
+  ) throws(PolicyRefusal) -> Claims {
+    guard let payload = Base64URL.decode(try Parts(text, documentType).payload) else {
+      throw .malformed(documentType.name)
+    }
+    return try StrictJSON.decode(type, from: payload, documentType.name)
+  }
+
   /// SHA-256 of the text, in lower-case hexadecimal.
   public var digest: String { hexadecimal(Digest.sha256(text.utf8)) }
 

@@ -2,6 +2,9 @@ public import CofferPolicy
 
 /// An app as a company's administration has it: what is approved, and how far the approval is.
 public struct AppRecord: Sendable {
+  /// How many a company may have, of every state: twice what a policy may approve.
+  static let maximumCount: Int64 = 20_000
+
   public enum State: String, Codable, CaseIterable, Sendable {
     /// Asked for. Nothing of it is in the policy.
     case requested

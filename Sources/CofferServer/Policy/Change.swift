@@ -33,6 +33,13 @@ final class Change {
     }
   }
 
+  /// The same for one more app.
+  func demandRoomForApp() throws {
+    guard try transaction.countApps(tenant: tenant) < AppRecord.maximumCount else {
+      throw HTTPProblem(.conflict, "The company has \(AppRecord.maximumCount) apps. Remove one first.")
+    }
+  }
+
   /// - Parameters:
   ///   - old: what was changed as it was, and `new` as it is now, both as the API shows it. The audit keeps their digests, by
   ///     which whoever has the one or the other can prove it.

@@ -18,7 +18,7 @@ struct GroupRequest: Codable, Hashable, Sendable {
     let transaction = change.transaction
     let stored = try transaction.resource(.deviceGroups, id: device, tenant: change.tenant)
     let touched = Set(new).symmetricDifference(old)
-    guard try TwoPeople.isAsked(in: change), try touched.contains(where: { try isNamed($0, in: change) }) else {
+    guard try TwoPeople.isAsked(in: change), try !named(in: change).isDisjoint(with: touched) else {
       try withdraw(stored, of: device, in: change)
       return true
     }
@@ -51,12 +51,12 @@ struct GroupRequest: Codable, Hashable, Sendable {
     _ = try change.transaction.deleteResource(.deviceGroups, id: device, tenant: change.tenant)
   }
 
-  /// Whether a rule decides by the group.
-  static func isNamed(_ group: String, in change: Change) throws -> Bool {
-    try change.transaction.resources(.rule, tenant: change.tenant).contains { stored in
+  /// The groups that rules decide by.
+  static func named(in change: Change) throws -> Set<String> {
+    try change.transaction.resources(.rule, tenant: change.tenant).reduce(into: []) { named, stored in
       let rule = try stored.decoded(Rule.self)
-      return rule.groups?.contains(group) == true
-        || rule.conditions.contains { if case .group(let named) = $0.test { named == group } else { false } }
+      named.formUnion(rule.groups ?? [])
+      for condition in rule.conditions { if case .group(let group) = condition.test { named.insert(group) } }
     }
   }
 }

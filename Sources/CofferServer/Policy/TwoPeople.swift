@@ -54,12 +54,18 @@ enum TwoPeople {
     than writers: [String], from old: PolicyContent, to new: PolicyContent, in change: Change
   ) throws {
     guard try isAsked(in: change), widens(from: old, to: new) else { return }
-    guard !writers.isEmpty, try writers.allSatisfy({ try isAnother(than: $0, who: .changePolicy, in: change) }) else {
+    guard try isAnother(than: writers, in: change) else {
       throw HTTPProblem(
         .forbidden,
         "The company asks two people, who sign in themselves: another one than who wrote this, or a part of it, "
           + "publishes it.")
     }
+  }
+
+  /// Whether who publishes a draft is another person than all who wrote it.
+  static func isAnother(than writers: [String], in change: Change) throws -> Bool {
+    guard !writers.isEmpty else { return false }
+    return try writers.allSatisfy { try isAnother(than: $0, who: .changePolicy, in: change) }
   }
 
   /// Throws a problem where one person alone would put another escrow key in the place of the one that two people asked to

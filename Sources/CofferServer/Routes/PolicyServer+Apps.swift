@@ -25,6 +25,7 @@ extension PolicyServer {
     let id = UUID().uuidString.lowercased()
     return try await create(call, caller) { change in
       let app = try body.record(id: id, requester: caller.actor, now: change.now)
+      try change.demandRoomForApp()
       guard try change.transaction.insert(app, tenant: caller.tenant) else { throw Self.appExists }
       let view = AppView(app)
       try change.record(.appRequested, id, Self.details(app), to: view)

@@ -35,6 +35,7 @@ extension PolicyServer {
         details["reason"] = other.details.revocationReason ?? other.details.reason
         try change.record(.appRemoved, other.approval.id, details, from: AppView(other))
       }
+      try change.demandRoomForApp()
       guard try change.transaction.insert(app, tenant: caller.tenant) else { throw Self.alreadyExists }
       try change.record(
         .appApproved, app.id, ["bundleId": app.bundleId, "teamId": app.teamId], to: Self.view(app.id, in: change))

@@ -57,7 +57,9 @@ extension PolicyServer {
         try transaction.insert(
           DeviceDecision(number: entry.number, entry: entry.entry, receivedAt: now), device: device.id)
       }
-      return try transaction.completeDecisions(device: device.id)
+      let complete = try transaction.completeDecisions(device: device.id)
+      try transaction.noteCompleteDecisions(complete, device: device.id)
+      return complete
     }
     return .json(DecisionsReceipt(completeThrough: complete))
   }

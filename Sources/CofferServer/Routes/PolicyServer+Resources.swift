@@ -89,7 +89,8 @@ struct DeviceGroup: NamedResource {
   var resourceName: String { id }
 
   static func demandLeave(from old: DeviceGroup?, to new: DeviceGroup?, in change: Change) throws {
-    guard let old, new == nil, try TwoPeople.isAsked(in: change), try GroupRequest.isNamed(old.id, in: change) else {
+    guard let old, new == nil, try TwoPeople.isAsked(in: change), try GroupRequest.named(in: change).contains(old.id)
+    else {
       return
     }
     throw HTTPProblem(

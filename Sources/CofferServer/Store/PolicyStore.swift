@@ -120,6 +120,8 @@ public protocol AppTable {
   func appRecords(tenant: String, after: Int64, limit: Int) throws -> [Numbered<AppRecord>]
   /// `false` when the company has an app of this bundle id and team.
   func insert(_ app: AppRecord, tenant: String) throws -> Bool
+  /// Of every state.
+  func countApps(tenant: String) throws -> Int64
   /// Replaces the app with the same id. `false` when another one has its bundle id and team, or there is none.
   func update(_ app: AppRecord, tenant: String) throws -> Bool
   /// The approved ones, in the order of their creation.
@@ -172,8 +174,8 @@ public protocol DeviceTable {
   func unusedEnrollment(hash: [UInt8]) throws -> Enrollment?
   /// Marks the code as used and adds the device that used it.
   func redeem(_ enrollment: Enrollment, for device: Device) throws
-  /// Devices by the id of their key. One key may stand for a device of several companies.
-  func devices(keyID: String) throws -> [Device]
+  /// A device of whichever company.
+  func device(id: String) throws -> Device?
   func devices(tenant: String) throws -> [Device]
   func devices(tenant: String, after: Int64, limit: Int) throws -> [Numbered<Device>]
   func device(tenant: String, id: String) throws -> Device?
@@ -203,6 +205,8 @@ public protocol DecisionTable {
   func decisionGaps(device: String) throws -> [ClosedRange<Int64>]
   /// The highest number up to which nothing is missing; 0 when the first is.
   func completeDecisions(device: String) throws -> Int64
+  /// Keeps what ``completeDecisions(device:)`` found, so that the next time looks from there on.
+  func noteCompleteDecisions(_ complete: Int64, device: String) throws
 }
 
 /// Orders to devices, with their answers. They outlive the device's record.

@@ -63,9 +63,8 @@ final class MountTests: MountDesk {
     try shell("mkdir -p above/spot elsewhere/spot && touch elsewhere/spot/file && ln -s elsewhere link")
     try desk.unlock()
     let (above, link) = (desk.path("above"), desk.path("link"))
-    var mountCount = 0
-    for _ in 0..<40 {
-      let isOver = Atomic(false)
+    for turn in 0..<40 {
+      let isOver = Atomic(turn == 0)
       let hasEnded = DispatchSemaphore(value: 0)
       Thread.detachNewThread {
         while !isOver.load(ordering: .relaxed) { try? Kernel.rename(above, link, flags: RenameFlag.exchange) }
@@ -79,13 +78,13 @@ final class MountTests: MountDesk {
       #expect(!mounts.contains(" \(desk.path("elsewhere/spot")) "))
       // Where it fails nothing is left.
       #expect(mounts.contains(" \(above)/spot ") == (outcome.code == 0), "\(outcome.errors)")
+      // Where nobody exchanges anything it is mounted; in the other turns it may be, or not.
+      #expect(turn > 0 || outcome.code == 0, "\(outcome.errors)")
       guard outcome.code == 0 else { continue }
-      mountCount += 1
       #expect(try desk.agentStatus()?["mounts"] as? [String] == [above + "/spot"])
       try desk.served("unmount", "above/spot")
       #expect(try desk.agentStatus()?["mounts"] as? [String] == [])
     }
-    #expect(mountCount > 0)
   }
 
   @Test func `names that are not UTF-8, or would steer a terminal, are told of in words`() throws {

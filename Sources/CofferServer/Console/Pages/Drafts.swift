@@ -1,4 +1,5 @@
 internal import CofferPolicy
+internal import CofferSystem
 internal import Hummingbird
 
 /// Policies that are prepared: seen, tried and published whole.
@@ -70,10 +71,13 @@ extension Console {
     let apps: [AppRecord]
     /// Whether another person than who wrote it has to publish it.
     let takesAnother: Bool
+    /// Whether who looks at it is another person, as far as it takes one.
+    let isForVisitor: Bool
   }
 
   func shownDraft(_ visit: Visit) async throws -> ShownDraft {
     let (id, tenant) = (try visit.call.id(), try visit.person().administrator.tenant)
+    let (caller, now) = (try visit.caller(), server.time.now().seconds)
     return try await store.read { transaction in
       let stored = try server.found(transaction.resource(.draft, id: id, tenant: tenant))
       let draft = try stored.decoded(PolicyDraft.self)
@@ -81,12 +85,14 @@ extension Console {
       let inForce = try PolicyContent(of: company, in: transaction)
       var names = try PolicyNames(of: tenant, in: transaction)
       names.classifications = draft.content.classifications
+      let change = Change(transaction, tenant: tenant, actor: caller.actor, now: now)
       return ShownDraft(
         draft: draft, tag: EntityTag(of: stored.body.utf8),
         inForce: inForce,
         current: try server.found(transaction.currentRevision(tenant: tenant)).number, names: names,
         apps: try transaction.appsInForce(tenant: tenant),
-        takesAnother: company.needsTwoApprovers && TwoPeople.widens(from: inForce, to: draft.content))
+        takesAnother: company.needsTwoApprovers && TwoPeople.widens(from: inForce, to: draft.content),
+        isForVisitor: try TwoPeople.isAnother(than: draft.writers, in: change))
     }
   }
 
@@ -124,12 +130,17 @@ extension Console {
         if shown.takesAnother {
           Tag.p(.class("caution")) {
             "Your company asks two people for what lets more through. "
-            isOwn
-              ? "You wrote this: another administrator publishes it."
-              : "Somebody else wrote this: you can publish it."
+            if isOwn {
+              "You wrote this, or a part of it: another administrator publishes it."
+            } else if shown.isForVisitor {
+              "Somebody else wrote this: you can publish it."
+            } else {
+              "Who wrote this, or a part of it, did not sign in or may no longer change the policy, so that nobody can "
+                + "publish it: write what it says into a new draft, which another administrator publishes."
+            }
           }
         }
-        if !shown.takesAnother || !isOwn {
+        if !shown.takesAnother || shown.isForVisitor {
           Form(visit, "/console/drafts/\(draft.id)/publish")("Publish the draft", match: shown.tag) {}
         }
       } else {
