@@ -24,4 +24,6 @@ public struct Problem: Codable, Hashable, Sendable {
   public static let enrollmentCode = "enrollment-code"
   /// A receipt of no order of its device, or not signed by the device's key.
   public static let invalidReceipt = "invalid-receipt"
+  /// A field that is none, or beyond what the server takes.
+  public static let invalidFields = "invalid-fields"
 }

@@ -15,7 +15,7 @@ extension Container {
   public func undeliveredDecisions(limit: Int) throws -> [(number: Int64, text: String)] {
     try ContainerError.catching {
       let entries = try gate.decisions.undelivered(limit: limit)
-      if !entries.isEmpty { try commit() }
+      if !entries.isEmpty { try commitChanges() }
       return entries
     }
   }

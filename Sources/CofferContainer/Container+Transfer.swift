@@ -3,6 +3,7 @@ public import CofferFiles
 internal import CofferPolicy
 public import CofferSystem
 internal import CofferVault
+internal import Synchronization
 
 /// Content in and out.
 extension Container {
@@ -53,8 +54,11 @@ extension Container {
   public func openForSaving(_ path: VaultPath) throws -> SavedCopy {
     try ContainerError.catching {
       let snapshot = try vault.snapshot(of: path)
-      try gate.check(.owner, .saveCopy, file: { try self.facts(of: snapshot, at: path) })
-      return SavedCopy(snapshot: snapshot)
+      let facts = FoundFacts { try self.facts(of: snapshot, at: path) }
+      try gate.check(.owner, .saveCopy, file: facts.value)
+      return SavedCopy(snapshot: snapshot) { [gate] in
+        try gate.check(.owner, .saveCopy, file: facts.value, isRepeated: true)
+      }
     }
   }
 
@@ -69,29 +73,56 @@ extension Container {
   }
 }
 
+/// What a file is, found out once, and only when somebody asks.
+private final class FoundFacts: Sendable {
+  private let find: @Sendable () throws -> FileFacts
+  private let found = Mutex<FileFacts?>(nil)
+
+  init(_ find: @escaping @Sendable () throws -> FileFacts) { self.find = find }
+
+  @Sendable func value() throws -> FileFacts {
+    try found.withLock { found in
+      let facts = try found ?? find()
+      found = facts
+      return facts
+    }
+  }
+}
+
 /// A file that the gate has let out, at the version that was decided on.
 public final class SavedCopy: Sendable {
   private let snapshot: FileSnapshot
+  private let confirm: @Sendable () throws -> Void
   public var attributes: FileAttributes { snapshot.attributes }
 
-  init(snapshot: FileSnapshot) { self.snapshot = snapshot }
+  /// - Parameter confirm: throws where policy does not let it out any more.
+  init(snapshot: FileSnapshot, confirm: @escaping @Sendable () throws -> Void) {
+    self.snapshot = snapshot
+    self.confirm = confirm
+  }
+
+  /// Throws the refusal where policy does not let it out any more: for whoever is about to give what was written a name.
+  public func requirePermission() throws { try confirm() }
 
   /// Writes the whole content: at offsets and on all cores where `isSeekable`, else in order.
   ///
-  /// Each block is verified before it is written. A failure leaves a part: write to a temporary name.
+  /// Each block is verified before it is written. The gate is asked again when all is written. A failure leaves a part, or what was
+  /// let out before: write to a temporary name.
   public func write(
     to output: OwnedDescriptor, isSeekable: Bool, control: TransferControl = TransferControl()
   ) throws {
     try ContainerError.catching { try snapshot.export(to: output, isSeekable: isSeekable, control: control) }
+    try confirm()
   }
 
-  /// Writes the whole content in RNCryptor's format, version 3, in order.
+  /// Writes the whole content in RNCryptor's format, version 3, in order. The gate is asked again then.
   ///
   /// A failure leaves a part, which nobody can take for the whole: write to a temporary name all the same.
   public func writeRNCryptor(
     to output: OwnedDescriptor, secret: RNCryptorSecret, control: TransferControl = TransferControl()
   ) throws {
     try ContainerError.catching { try snapshot.exportRNCryptor(to: output, secret: secret, control: control) }
+    try confirm()
   }
 }
 

@@ -34,6 +34,15 @@ public struct ContainerError: Error, Sendable, CustomStringConvertible {
       "\(decision.sentence) (rule \(decision.rules.joined(separator: ", ")), policy revision \(decision.revision))"
   }
 
+  /// What lets content out could not be recorded.
+  init(unrecorded cause: any Error) {
+    let cause = (cause as? VaultError).map { Self($0) } ?? (cause as? Self) ?? Self(.inputOutput, "it failed")
+    category = cause.category
+    description =
+      "your company has what leaves the vault recorded first, and that could not be stored (\(cause.description))"
+    decision = nil
+  }
+
   init(_ error: VaultError) {
     var error = error
     // What waited for the other end of a stream was interrupted.

@@ -39,6 +39,25 @@ extension SQLiteTransaction {
     try first("SELECT count(*) AS number FROM app WHERE tenant = ?", [tenant]) { try $0.integer("number") } ?? 0
   }
 
+  func countApps(tenant: String, _ state: AppRecord.State) throws -> Int64 {
+    try first("SELECT count(*) AS number FROM app WHERE tenant = ? AND state = ?", [tenant, state.rawValue]) {
+      try $0.integer("number")
+    } ?? 0
+  }
+
+  func apps(tenant: String, _ state: AppRecord.State, limit: Int) throws -> [AppRecord] {
+    try all(
+      "SELECT * FROM app WHERE tenant = ? AND state = ? ORDER BY number LIMIT ?", [tenant, state.rawValue, limit],
+      Self.appRecord)
+  }
+
+  func appsEnding(tenant: String, before moment: Int64, limit: Int) throws -> [AppRecord] {
+    try all(
+      """
+      SELECT * FROM app WHERE tenant = ? AND state = 'approved' AND expires_at < ? ORDER BY expires_at, number LIMIT ?
+      """, [tenant, moment, limit], Self.appRecord)
+  }
+
   func insert(_ app: AppRecord, tenant: String) throws -> Bool {
     try change(
       """

@@ -6,6 +6,12 @@ extension SQLiteTransaction {
     try first("SELECT * FROM revision WHERE tenant = ? ORDER BY number DESC LIMIT 1", [tenant], Self.revision)
   }
 
+  func currentRevisionNumber(tenant: String) throws -> Int64? {
+    try first("SELECT max(number) AS number FROM revision WHERE tenant = ?", [tenant]) {
+      try $0.optionalInteger("number")
+    } ?? nil
+  }
+
   func revision(tenant: String, number: Int64) throws -> Revision? {
     try first("SELECT * FROM revision WHERE tenant = ? AND number = ?", [tenant, number], Self.revision)
   }

@@ -1,8 +1,8 @@
 extension Schema {
-  /// How far a device's decisions came without a gap, so that nobody looks through all of them to know; and nothing that finds
-  /// devices by their keys: they say which they are.
+  /// How far a device's decisions came without a gap, so that taking one looks through no more than came since; and which apps
+  /// are approved, until when, without reading what of.
   static let seventh = """
     ALTER TABLE device ADD COLUMN decisions_complete INTEGER NOT NULL DEFAULT 0;
-    DROP INDEX device_by_key;
+    CREATE INDEX app_by_state ON app (tenant, state, expires_at);
     """
 }

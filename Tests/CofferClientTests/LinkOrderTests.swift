@@ -243,6 +243,49 @@ extension LinkTests {
     }
   }
 
+  @Test func `a proxy that refuses decisions keeps none of them from the company`() async throws {
+    let isRefused = Atomic(true)
+    let prepare: @Sendable (FakeCompany, FakeDevice) -> Void = { company, device in
+      device.update { $0.decisions = [.init(number: 1, entry: "{}")] }
+      company.script("/v1/device/decisions") { _ in
+        isRefused.exchange(false, ordering: .relaxed)
+          ? Reply(status: 422) : company.json(DecisionsResponse(completeThrough: 1))
+      }
+    }
+    try await linked(pace: FakePace(reconnections: 1), prepare: prepare) { bench in
+      await bench.hear { if case .disconnected(.unexpectedAnswer(status: 422)?, _) = $0 { true } else { false } }
+      var streams = bench.streams.makeAsyncIterator()
+      _ = await streams.next()
+      let stream = try #require(await streams.next())
+      await bench.hear { $0 == .confirmed(revision: 5) }
+      stream.send("id: 5.1\ndata: {}\n\n")
+      await bench.hear { $0 == .confirmed(revision: 5) }
+      #expect(bench.device.current.decisions.isEmpty)
+    }
+  }
+
+  @Test func `a company that takes no more decisions is asked no more`() async throws {
+    let prepare: @Sendable (FakeCompany, FakeDevice) -> Void = { company, device in
+      device.update { $0.decisions = [.init(number: 1, entry: "{}")] }
+      company.script("/v1/device/decisions") { _ in
+        var reply = company.problem(Problem.invalidFields, 422)
+        reply.headers = ["content-type": "application/problem+json; charset=utf-8"]
+        return reply
+      }
+    }
+    try await linked(prepare: prepare) { bench in
+      var streams = bench.streams.makeAsyncIterator()
+      let stream = try #require(await streams.next())
+      for _ in 0..<3 {
+        await bench.hear { $0 == .confirmed(revision: 5) }
+        stream.send("id: 5.1\ndata: {}\n\n")
+      }
+      await bench.hear { $0 == .confirmed(revision: 5) }
+      #expect(bench.server.paths.count { $0 == "/v1/device/decisions" } == 1)
+      #expect(bench.device.current.decisions.count == 1)
+    }
+  }
+
   @Test func `decisions are sent until there are none, and the report when it has changed`() async throws {
     let decided: (FakeCompany, FakeDevice) -> Void = { _, device in
       device.update { $0.decisions = [.init(number: 1, entry: "{}"), .init(number: 2, entry: "{}")] }

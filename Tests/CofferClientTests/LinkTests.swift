@@ -144,6 +144,18 @@ struct LinkTests {
     }
     let seconds: [Duration] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300, 300].map { .seconds($0) }
     #expect(Array(pace.waits.prefix(13)) == seconds)
+    // Also where the company is there, and something that is wanted of it fails each time.
+    for path in ["report", "commands", "decisions"] {
+      let pace = FakePace(reconnections: 5)
+      let failing: @Sendable (FakeCompany, FakeDevice) -> Void = { company, device in
+        device.update { $0.decisions = [.init(number: 1, entry: "{}")] }
+        company.script("/v1/device/\(path)") { _ in Reply(status: 503) }
+      }
+      try await linked(pace: pace, prepare: failing) { bench in
+        for _ in 0...5 { await bench.hear { if case .disconnected = $0 { true } else { false } } }
+      }
+      #expect(pace.waits.prefix(6) == seconds.prefix(6), "\(path)")
+    }
     let lucky = FakePace(reconnections: 3, chance: 0)
     try await linked(
       pace: lucky, prepare: Self.refusing

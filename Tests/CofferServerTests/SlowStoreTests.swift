@@ -76,7 +76,7 @@ import Testing
     #expect(server.store.waitingCount == 0)
   }
 
-  @Test func `what no device signed, or signed before, holds up nobody who changes something`() async throws {
+  @Test func `what nobody signed, and a receipt that came before, hold up nobody who changes something`() async throws {
     let (device, other) = (try await company.enroll(), try await company.enroll())
     let path = "/v1/devices/\(device.enrollment.deviceId)/commands"
     _ = try await company.make(path, #"{"kind":"lock"}"#)
@@ -89,13 +89,17 @@ import Testing
     }
     let assertions = [
       "a.b.c", try device.assertion(key: other.key), try device.assertion(key: SigningKey()),
-      try device.assertion { $0.iss = "nobody" }, try device.assertion { $0.exp = $0.iat + 301 },
+      try device.assertion { $0.iss = "nobody" }, try device.assertion { $0.iss = "no\u{0}body" },
+      try device.assertion { $0.exp = $0.iat + 301 },
     ]
     for assertion in assertions { #expect(try await token(assertion) == 400) }
     for key in [other.key, SigningKey()] {
       let body = try CommandRecordTests.receipt(device, command, key: key)
       #expect(try await send(.post, "/v1/device/receipts", json: body).status == 400)
     }
+    let code = EnrollmentCode(
+      secret: [UInt8](repeating: 7, count: 20), fingerprint: company.tenant.keys.root.fingerprint)
+    #expect(try await send(.post, "/v1/enroll", json: Company.enrollment(code.secret)).status == 404)
     #expect(store.writeCount == 0)
     let body = try CommandRecordTests.receipt(device, command)
     for _ in 0..<3 { #expect(try await send(.post, "/v1/device/receipts", json: body).status == 204) }

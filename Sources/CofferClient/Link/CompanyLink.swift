@@ -49,7 +49,7 @@ public struct CompanyLink: Sendable {
       // Also where it is to end: nobody else knows of it.
       if memory.isWiped { return tell(.wiped) }
       if Task.isCancelled { return }
-      // A stream that was open has shown that the server is there: it ends by itself when its token does.
+      // A stream ends by itself when its token does. What fails each time is not tried at once each time.
       if memory.takeAnswered() { backOff.reset() }
       let wait = backOff.next(asked: memory.retry, chance: pace.chance())
       tell(.disconnected(failure, retryAfter: wait / .seconds(1)))
@@ -164,7 +164,7 @@ final class LinkMemory: Sendable {
   /// Whether this process has not carried out the order to lock before.
   func note(lock order: String) -> Bool { state.withLock { $0.locks.insert(order).inserted } }
 
-  /// The company confirmed its policy.
+  /// The company confirmed its policy, and all was said and done that there was.
   func noteAnswer() { state.withLock { $0.hasAnswered = true } }
 
   /// Whether it did since this was asked last.

@@ -109,7 +109,7 @@ extension LinkWork {
         switch kind {
         case .lock, .refresh: .done
         case .clearPasscode where clearing.map { device.hasTaken(clearing: $0) } ?? false: .done
-        case .wipe, .clearPasscode, .uploadLog: .failed("The device was stopped while it carried this out.")
+        case .wipe, .clearPasscode, .uploadLog: .failed("The device was interrupted while it carried this out.")
         }
       try await answer(order, kind, outcome, enrolment)
     }

@@ -25,7 +25,6 @@ struct LinkWork: Sendable {
     }
     do throws(ClientError) {
       try await take(enrolment, insteadOf: held)
-      memory.noteAnswer()
       try await report(enrolment, over: connection, token: token)
       try await carryOutOrders(enrolment, over: connection, token: token)
     } catch {
@@ -34,6 +33,7 @@ struct LinkWork: Sendable {
     }
     if memory.isWiped { throw .unreachable }
     try await sendDecisions(over: connection, token: token)
+    memory.noteAnswer()
   }
 
   /// For a device that can store nothing: what is signed holds in this process, and no decision, report or receipt leaves it.
@@ -41,9 +41,9 @@ struct LinkWork: Sendable {
     _ enrolment: Enrolment, insteadOf held: Enrolment, over connection: Connection, token: String
   ) async throws(ClientError) {
     try? await take(enrolment, insteadOf: held)
-    memory.noteAnswer()
     try await carryOutUrgentOrders(enrolment, over: connection, token: token)
     if memory.isWiped { throw .unreachable }
+    memory.noteAnswer()
   }
 
   /// Runs what may wait for a disk, or for programs that use a mount, on a thread of its own. Throws `deviceFailed` also where
@@ -109,11 +109,13 @@ struct LinkWork: Sendable {
         "/v1/device/decisions", headers: Self.headers(token),
         body: PolicyClient.json(DecisionsRequest(entries: entries)), expected: [200, 422],
         limit: PolicyClient.Limit.messages)
-      if answer.status == 422 {
+      // Anybody else's 422, a proxy's, ends nothing.
+      if answer.status == 422, answer.problem == Problem.urn(Problem.invalidFields) {
         client.log.warning("the company takes no more decisions of this device")
         memory.isSpentOfDecisions = true
         return
       }
+      guard answer.status == 200 else { throw .unexpectedAnswer(status: answer.status) }
       let complete = try answer.decoded(DecisionsResponse.self).completeThrough
       // A gap below stays one: what is not here any more does not come by waiting.
       let last = entries.map(\.number).max() ?? 0

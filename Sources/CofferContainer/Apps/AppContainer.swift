@@ -2,26 +2,31 @@ internal import CofferSystem
 internal import Foundation
 
 /// The folders of one app: `CONTAINERS/Data/Application/<UUID>/{Documents, Documents/Inbox, Library, tmp}`, each for
-/// the owner only.
+/// the owner only. Below the containers' folder no part of a way may be a symbolic link.
 public struct AppContainer: Sendable {
   public let path: String
   private let id: UUID
-  private let root: String
+  private let containers: String
   private let files: FileSystem
+
+  private static let place = ["Data", "Application"]
 
   /// - Parameter containers: the folder of all containers.
   init(id: UUID, containers: String, files: FileSystem) {
     self.id = id
     self.files = files
-    root = containers + "/Data/Application"
-    path = root + "/" + id.uuidString
+    self.containers = containers
+    path = ([containers] + Self.place + [id.uuidString]).joined(separator: "/")
   }
 
   public var inboxPath: String { path + "/Documents/Inbox" }
 
   func create() throws(AppError) {
     try AppError.catching { () throws(SystemError) in
-      for folder in ["Documents/Inbox", "Library", "tmp"] { try files.makeDirectories(path + "/" + folder) }
+      try files.makeDirectories(containers)
+      for names in [["Documents", "Inbox"], ["Library"], ["tmp"]] {
+        _ = try folder(Self.place + [id.uuidString] + names, creating: true)
+      }
     }
   }
 
@@ -30,22 +35,27 @@ public struct AppContainer: Sendable {
   func remove() throws(AppError) {
     try AppError.catching { () throws(SystemError) in
       guard try files.status(of: path) != nil else { return }
-      let parent = try files.open(root, [.directory, .noFollow])
+      let parent = try folder(Self.place)
       try files.removeTree(id.uuidString, in: parent)
       try parent.sync()
     }
   }
 
-  /// Opens the Inbox. Below the containers' folder no part of the way may be a symbolic link.
+  /// Opens the Inbox.
   func openInbox() throws(AppError) -> OwnedDescriptor {
     do {
-      var folder = try files.open(root, [.directory, .noFollow])
-      for name in [id.uuidString, "Documents", "Inbox"] {
-        folder = try files.open(name, [.directory, .noFollow], in: folder)
-      }
-      return folder
+      return try folder(Self.place + [id.uuidString, "Documents", "Inbox"])
     } catch {
       throw .damagedContainer
     }
+  }
+
+  private func folder(_ names: [String], creating: Bool = false) throws(SystemError) -> OwnedDescriptor {
+    var folder = try files.open(containers, .directory)
+    for name in names {
+      if creating, try files.makeDirectory(name, in: folder) { try folder.sync() }
+      folder = try files.open(name, [.directory, .noFollow], in: folder)
+    }
+    return folder
   }
 }

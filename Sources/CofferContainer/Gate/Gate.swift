@@ -53,7 +53,8 @@ final class Gate: Sendable {
 
   /// Throws the refusal unless policy permits.
   ///
-  /// What is refused is recorded, and so is what lets content out, before it does.
+  /// What policy refuses is recorded, and so is what lets content out, before it does: where that cannot be recorded, nothing leaves. A
+  /// vault that can be read only keeps no record.
   ///
   /// - Parameters:
   ///   - file: asked for only where there is a policy, because finding out what a file is costs something.
@@ -61,24 +62,34 @@ final class Gate: Sendable {
   func check(
     _ actor: Request.Actor, _ action: Action, file: (() throws -> FileFacts)?, isRepeated: Bool = false
   ) throws {
+    guard try enrolment() != nil else { return }
+    let facts = try file?()
+    // Finding that out takes long enough for the company to decide otherwise.
+    guard let enrolment = try enrolment() else { return }
+    let (moment, uptime) = (now, uptime)
+    let request = Request(
+      actor: actor, action: action, file: facts,
+      principal: Principal(device: enrolment.device, groups: enrolment.groups.map(Set.init)))
+    let context = DecisionContext(
+      now: moment, policyAge: enrolment.age(now: moment, uptime: uptime), isDeviceUnlocked: !vault.isLocked,
+      osVersion: Self.systemVersion)
+    let decision = decide(request, policy: enrolment.policy, context: context)
+    observe(moment, uptime)
+    var failure: (any Error)?
+    if !decision.isPermitted || (action.letsContentOut && !isRepeated) {
+      failure = decisions.record(decision, of: request, time: moment)
+    }
+    if let warning = decision.warning { lastWarning.withLock { $0 = warning } }
+    guard decision.isPermitted else { throw ContainerError(refusal: decision) }
+    if let failure, !vault.isReadOnly { throw ContainerError(unrecorded: failure) }
+  }
+
+  /// What is decided by; nil where there is no company. Throws the refusal where there is one, and no policy to decide by.
+  private func enrolment() throws -> Enrolment? {
     switch state {
-    case .notEnrolled: return
+    case .notEnrolled: nil
     case .outdated, .policyMissing: throw ContainerError(refusal: .withoutPolicy)
-    case .enrolled(let enrolment):
-      let (moment, uptime) = (now, uptime)
-      let request = Request(
-        actor: actor, action: action, file: try file?(),
-        principal: Principal(device: enrolment.device, groups: enrolment.groups.map(Set.init)))
-      let context = DecisionContext(
-        now: moment, policyAge: enrolment.age(now: moment, uptime: uptime), isDeviceUnlocked: true,
-        osVersion: Self.systemVersion)
-      let decision = decide(request, policy: enrolment.policy, context: context)
-      observe(moment, uptime)
-      if !decision.isPermitted || (action.letsContentOut && !isRepeated) {
-        decisions.record(decision, of: request, time: moment)
-      }
-      if let warning = decision.warning { lastWarning.withLock { $0 = warning } }
-      guard decision.isPermitted else { throw ContainerError(refusal: decision) }
+    case .enrolled(let enrolment): enrolment
     }
   }
 

@@ -35,7 +35,9 @@ public struct DeviceAssertion: Codable, Hashable, Sendable {
   /// else.
   public static func claimedDevice(_ text: String) throws(PolicyRefusal) -> String {
     guard text.utf8.count <= maximumSize else { throw .oversize }
-    return try SignedDocument.claims(DeviceAssertion.self, text, as: .assertion).iss
+    let device = try SignedDocument.claims(DeviceAssertion.self, text, as: .assertion).iss
+    guard PolicyText.isIdentifier(device) else { throw .malformed("assertion") }
+    return device
   }
 
   /// Of the text, in bytes.

@@ -141,6 +141,9 @@ public struct CommandReceipt: Codable, Hashable, Sendable {
   public static func claimed(_ text: String) throws(PolicyRefusal) -> (device: String, command: String) {
     guard text.utf8.count <= maximumSize else { throw .oversize }
     let receipt = try SignedDocument.claims(CommandReceipt.self, text, as: .receipt)
+    guard PolicyText.isIdentifier(receipt.device), PolicyText.isIdentifier(receipt.command) else {
+      throw .malformed("receipt")
+    }
     return (receipt.device, receipt.command)
   }
 

@@ -14,7 +14,7 @@ struct DeviceLine: Sendable {
   static func all(
     _ tenant: String, after: Int64, limit: Int, now: Int64, in transaction: any StoreTransaction
   ) throws -> [DeviceLine] {
-    let desired = try transaction.currentRevision(tenant: tenant)?.number ?? 0
+    let desired = try transaction.currentRevisionNumber(tenant: tenant) ?? 0
     return try transaction.devices(tenant: tenant, after: after, limit: limit).map { number, device in
       try DeviceLine(device, number, desired: desired, now: now, in: transaction)
     }

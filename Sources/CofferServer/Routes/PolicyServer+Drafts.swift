@@ -71,7 +71,7 @@ extension PolicyServer {
       }
       let draft = PolicyDraft(
         id: id, note: body.note ?? "",
-        base: try found(change.transaction.currentRevision(tenant: caller.tenant)).number,
+        base: try found(change.transaction.currentRevisionNumber(tenant: caller.tenant)),
         content: body.content ?? inForce, author: actor, contributors: contributors)
       try check(draft, in: change.transaction, of: tenant, knowing: inForce)
       try change.demandRoom(for: .draft)
@@ -127,7 +127,7 @@ extension PolicyServer {
       let old = try found(change.transaction.resource(.draft, id: id, tenant: caller.tenant))
       try call.requireMatch(EntityTag(of: old.body.utf8))
       let draft = try old.decoded(PolicyDraft.self)
-      let current = try found(change.transaction.currentRevision(tenant: caller.tenant)).number
+      let current = try found(change.transaction.currentRevisionNumber(tenant: caller.tenant))
       guard draft.base == current else {
         throw HTTPProblem(
           .conflict, "Revision \(current) is in force; the draft was made from \(draft.base). Make a new one.")
@@ -174,7 +174,7 @@ extension PolicyServer {
   func policy(of tenant: Tenant, _ content: PolicyContent, in transaction: any StoreTransaction) throws -> Policy {
     let now = time.now().seconds
     return content.policy(
-      of: tenant, revision: try transaction.currentRevision(tenant: tenant.id)?.number ?? 1, issuedAt: now,
+      of: tenant, revision: try transaction.currentRevisionNumber(tenant: tenant.id) ?? 1, issuedAt: now,
       notAfter: now + Publisher.bundleLifetime, prevHash: nil, apps: try transaction.appsInForce(tenant: tenant.id))
   }
 

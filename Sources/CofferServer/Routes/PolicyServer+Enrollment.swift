@@ -22,6 +22,10 @@ extension PolicyServer {
     guard EnrollmentCode.isSecret(body.code) else { throw Self.codeRefused }
     let hash = Digest.sha256(body.code.utf8)
     let (id, now) = (UUID().uuidString.lowercased(), time.now().seconds)
+    // A code that is none holds up nobody who changes something.
+    guard try await store.read({ try $0.unusedEnrollment(hash: hash)?.isValid(at: now) == true }) else {
+      throw Self.codeRefused
+    }
     // One transaction: a code is used up only by a device that gets everything it needs.
     let (device, current) = try await store.write { transaction in
       guard let enrollment = try transaction.unusedEnrollment(hash: hash), enrollment.isValid(at: now) else {

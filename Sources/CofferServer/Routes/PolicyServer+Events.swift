@@ -31,9 +31,9 @@ extension PolicyServer {
       guard try transaction.device(tenant: device.tenant, id: device.id) != nil else {
         throw HTTPProblem.unauthorized(tokenGiven: true)
       }
-      let revision = try found(transaction.currentRevision(tenant: device.tenant))
       return EventPosition(
-        revision: revision.number, command: try transaction.lastCommandNumber(tenant: device.tenant, device: device.id))
+        revision: try found(transaction.currentRevisionNumber(tenant: device.tenant)),
+        command: try transaction.lastCommandNumber(tenant: device.tenant, device: device.id))
     }
   }
 }

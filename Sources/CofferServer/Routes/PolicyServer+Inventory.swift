@@ -31,7 +31,7 @@ extension PolicyServer {
     return DeviceView(
       id: device.id, platform: device.platform, enrolledAt: device.enrolledAt, lastSeenAt: state.lastSeenAt,
       groups: state.groups, requestedGroups: requested?.groups, report: state.report, reportedAt: state.reportedAt,
-      desiredRevision: try transaction.currentRevision(tenant: device.tenant)?.number ?? 0,
+      desiredRevision: try transaction.currentRevisionNumber(tenant: device.tenant) ?? 0,
       pendingCommands: try transaction.pendingCommands(tenant: device.tenant, device: device.id, now: now)
         .map(\.command.kind))
   }

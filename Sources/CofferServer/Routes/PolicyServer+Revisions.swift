@@ -111,6 +111,7 @@ extension PolicyServer {
       for id in Set([approval.id, known?.approval.id ?? approval.id]) {
         _ = try transaction.deleteApp(tenant: tenant, id: id)
       }
+      try change.demandRoomForApp()
       guard try transaction.insert(app, tenant: tenant) else {
         throw HTTPProblem(.conflict, "An app stands in the way.")
       }

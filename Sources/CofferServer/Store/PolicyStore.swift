@@ -22,7 +22,7 @@ public protocol PolicyStore: Sendable {
 /// What a store can do inside a transaction, by table.
 ///
 /// Rows are read and changed *by tenant*: one of another company is absent for every caller. Only what establishes who
-/// is calling, a hash or a key's id, is looked for in all companies.
+/// is calling, a hash or the id that a device says it has, is looked for in all companies.
 ///
 /// Lists are read in pages: up to `limit` rows behind the one with the number `after`, in the order of their creation.
 public protocol StoreTransaction: TenantTable, AccountTable, SessionTable, AppTable, ResourceTable, DeviceTable,
@@ -122,6 +122,11 @@ public protocol AppTable {
   func insert(_ app: AppRecord, tenant: String) throws -> Bool
   /// Of every state.
   func countApps(tenant: String) throws -> Int64
+  func countApps(tenant: String, _ state: AppRecord.State) throws -> Int64
+  /// The first ones in the order of their creation.
+  func apps(tenant: String, _ state: AppRecord.State, limit: Int) throws -> [AppRecord]
+  /// Approved ones that end before `moment`, those that end first before the others.
+  func appsEnding(tenant: String, before moment: Int64, limit: Int) throws -> [AppRecord]
   /// Replaces the app with the same id. `false` when another one has its bundle id and team, or there is none.
   func update(_ app: AppRecord, tenant: String) throws -> Bool
   /// The approved ones, in the order of their creation.
@@ -242,6 +247,8 @@ public protocol RevisionTable {
   func revisionHeads(tenant: String, before: Int64, limit: Int) throws -> [RevisionHead]
   /// The newest of a company.
   func currentRevision(tenant: String) throws -> Revision?
+  /// The same without reading what it says, which may be 4 MiB.
+  func currentRevisionNumber(tenant: String) throws -> Int64?
   /// Throws when the company has a revision of this number.
   func insert(_ revision: Revision) throws
 }

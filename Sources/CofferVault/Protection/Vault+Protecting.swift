@@ -37,6 +37,7 @@ extension Vault {
         folder.protection = protection
         folder.changed = self.time.now()
         try session.store(folder)
+        session.note(.attributes(of: folder.number))
       }
     case .file: try VaultError.catching { try protectFile(inode.number, as: protection, control) }
     case .symbolicLink, .fifo, .socket: throw .wrongKind
@@ -75,7 +76,9 @@ extension FileNode {
   /// Wraps the file's key for another class; where that is stricter, begins with a new key. Small content is sealed under
   /// it at once, pages follow with `rekeyPages`. `false` where an earlier change is not at its end.
   func protect(as protection: ProtectionClass) throws -> Bool {
-    try writing.withLock { _ -> Bool in
+    // Where the vault has been locked meanwhile, whoever keeps the content forgets it as they did that of other files then.
+    defer { tellChange() }
+    return try writing.withLock { _ -> Bool in
       try requireWritable()
       let (known, isPinned) = state.withLock { _ in (protectedKey, hasVersions) }
       if known.protection == protection { return true }

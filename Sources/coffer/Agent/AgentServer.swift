@@ -14,8 +14,10 @@ final class AgentServer {
   static let commandLimit = 64
   /// Commands that wait at a time; more are sent away.
   static let waitingLimit = 64
+  /// Clients that wait for the lock at a time, and such that wait for what the disk says of the vault; more are sent away.
+  static let watcherLimit = 32
   /// Connections at a time. So many more than there are commands that a lock, a stop or a question always gets through.
-  static let connectionLimit = commandLimit + waitingLimit + 64
+  static let connectionLimit = commandLimit + waitingLimit + 2 * watcherLimit + 64
   /// How long a request may take to come in.
   static let requestTime = Duration.seconds(10)
   /// How long commands may take to end when the agent shall; their files are then taken back by the next opening.
@@ -38,7 +40,7 @@ final class AgentServer {
   private var connections: [Int: Connection] = [:]
   private var nextNumber = 0
   /// Commands that wait for others to end, the first one first.
-  private var waiting: [(number: Int, run: ServedRun)] = []
+  private var waiting: [(number: Int, run: @Sendable () -> ServedRun)] = []
   private var idle: IdleClock
   private var mountUses = 0
   private var lastLook: Instant
@@ -62,7 +64,7 @@ final class AgentServer {
     var hasHungUp = false
   }
 
-  private enum Role { case none, command, stop, untilLocked }
+  private enum Role { case none, command, stop, status, untilLocked }
 
   /// - Parameter lookAfterListener: tells of another listener, where nobody finds the one that there is. May take time.
   init(
@@ -267,14 +269,21 @@ final class AgentServer {
         connections[number] = nil
         return
       }
-      waiting.append((number, ServedRun(command, descriptors, vault, link)))
+      // What the client gave is looked at by the command's own thread: it may be of a file system that does not answer.
+      waiting.append((number, { [vault] in ServedRun(command, descriptors, vault, link) }))
       return startWaiting()
     }
     guard descriptors.isEmpty else { throw MalformedBytes() }
     switch request.body {
     case .run: break
     case .status(let untilLocked):
-      if untilLocked { connections[number]?.role = .untilLocked } else { answerStatus(number) }
+      guard untilLocked else { return answerStatus(number) }
+      guard connections.values.count(where: { $0.role == .untilLocked }) < Self.watcherLimit else {
+        link.send(.outcome(code: 75, text: "too many programs wait for the lock; try again when some have ended"))
+        connections[number] = nil
+        return
+      }
+      connections[number]?.role = .untilLocked
     case .unlock(let passcode): start(number) { [vault] in vault.unlock(passcode) }
     case .lock(let immediately): start(number, alsoHere: true) { [vault] in vault.lock(immediately: immediately) }
     case .stop(let isForced):
@@ -302,7 +311,7 @@ final class AgentServer {
       link.send(.accepted)
       connections[number]?.isUser = true
       idle.begin()
-      start(number) { [bell] in run.perform(noteIdleness: { bell.ring(.idle(number)) }) }
+      start(number) { [bell] in run().perform(noteIdleness: { bell.ring(.idle(number)) }) }
     }
   }
 
@@ -338,23 +347,36 @@ final class AgentServer {
     do { try NewThread.start(body) } catch { body() }
   }
 
+  /// Says what the agent knows by now, and what the disk says of the vault: on a thread of its own, for that may hold it up.
   private func answerStatus(_ number: Int) {
-    let (state, since) = vault.present
-    let status = AgentStatus(
-      running: true, process: ProcessHardening.processID, vaultID: vault.container.id.description, state: state,
-      since: since.formatted(.iso8601), idleLockMinutes: presentIdleMinutes, graceSeconds: vault.graceSeconds,
-      commands: runningCount, readOnly: vault.container.isReadOnly,
-      memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
-      mountDetails: vault.mounts.details, folder: vault.presentPath,
-      folderIdentity: vault.identity, waitsForRoom: vault.container.waitsForRoom,
-      pagesLost: vault.mounts.loss != nil,
-      company: vault.link.isConnected.map { $0 ? "connected" : "offline" },
-      escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint),
-      auditFault: vault.container.auditFault?.sentence)
-    if let text = try? JSONEncoder().encode(status) {
-      connections[number]?.link.send(.outcome(code: 0, text: String(decoding: text, as: UTF8.self)))
+    guard let link = connections[number]?.link else { return }
+    guard connections.values.count(where: { $0.role == .status }) < Self.watcherLimit else {
+      link.send(
+        .outcome(code: 75, text: "too many programs ask how the agent is; its disk does not answer, or is slow"))
+      connections[number] = nil
+      return
     }
-    connections[number] = nil
+    connections[number]?.role = .status
+    connections[number]?.isBusy = true
+    let (state, since) = vault.present
+    let (idleMinutes, commands) = (presentIdleMinutes, runningCount)
+    inBackground { [vault, bell, memoryLocked] in
+      let status = AgentStatus(
+        running: true, process: ProcessHardening.processID, vaultID: vault.container.id.description, state: state,
+        since: since.formatted(.iso8601), idleLockMinutes: idleMinutes, graceSeconds: vault.graceSeconds,
+        commands: commands, readOnly: vault.container.isReadOnly,
+        memoryLocked: memoryLocked, coreDumpsOff: ProcessHardening.isWithoutCoreDumps, mounts: vault.mounts.places,
+        mountDetails: vault.mounts.details, folder: vault.presentPath,
+        folderIdentity: vault.identity, waitsForRoom: vault.container.waitsForRoom,
+        pagesLost: vault.mounts.loss != nil,
+        company: vault.link.isConnected.map { $0 ? "connected" : "offline" },
+        escrowKeyFingerprint: vault.container.sealedCompanyEscrowKey.map(EscrowNotice.fingerprint),
+        auditFault: vault.container.auditFault?.sentence)
+      if let text = try? JSONEncoder().encode(status) {
+        link.send(.outcome(code: 0, text: String(decoding: text, as: UTF8.self)))
+      }
+      bell.ring(.finished(number))
+    }
   }
 
   // MARK: The bell
@@ -373,7 +395,10 @@ final class AgentServer {
         beginEnd()
       case .wiped: beginEnd()
       case .listens(let socket): try listen(at: socket)
-      case .lockChanged: if vault.present.state == .unlocked { idle.restart(now: now()) }
+      case .lockChanged:
+        if vault.present.state == .unlocked { idle.restart(now: now()) }
+        // The policy may allow mounts to a vault that is unlocked, and to no other. What is written has the grace period.
+        if vault.present.state == .locked { inBackground { [vault] in vault.mounts.recheck() } }
       case .signal(SignalRelay.hangUp), .signal(SignalRelay.user1):
         lockAndStore()
         lookAfterSocket()

@@ -145,6 +145,9 @@ final class Export {
           try file.setModified(copy.attributes.modified)
         }
         try file.sync()
+      }
+      try PathText.naming(path) { try copy.requirePermission() }
+      try PathText.naming(place) {
         try files.rename(temporary, to: name, in: folder)
         try folder.sync()
       }

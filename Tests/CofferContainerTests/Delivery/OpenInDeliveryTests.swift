@@ -51,6 +51,19 @@ struct OpenInDeliveryTests {
     #expect(try deliver([5], as: "report.pdf").hasSuffix("/report-3.pdf"))
   }
 
+  @Test(arguments: ["Data", "Data/Application"])
+  func `follows no link on the way`(part: String) throws {
+    let manager = FileManager.default
+    let (place, outside) = (folder(part), folder("outside"))
+    try manager.moveItem(atPath: place, toPath: outside)
+    try manager.createSymbolicLink(atPath: place, withDestinationPath: outside)
+    #expect(throws: AppError.damagedContainer) { try deliver(bytes, as: "report.pdf") }
+    #expect(throws: AppError.self) { try container.create() }
+    #expect(throws: AppError.self) { try container.remove() }
+    let kept = try manager.subpathsOfDirectory(atPath: outside).filter { $0.hasSuffix("Documents/Inbox") }
+    #expect(kept.count == 1)
+  }
+
   @Test func `asks whether the decision holds when the copy is complete and nameless`() throws {
     var seen: [String]?
     _ = try deliver(bytes, as: "report.pdf") {

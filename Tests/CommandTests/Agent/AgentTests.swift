@@ -264,6 +264,23 @@ import Testing
     }
   }
 
+  @Test func `so many wait for the lock, and keep nobody from locking`() throws {
+    try desk.unlock()
+    let request = AgentRequest(.status(untilLocked: true), of: try FolderIdentity(at: desk.path("vault")))
+    var watchers: [RawClient] = []
+    for _ in 0..<32 {
+      let watcher = try RawClient(desk.socketPath)
+      #expect(watcher.send(request.message.withUnsafeBytes { Array($0) }))
+      watchers.append(watcher)
+    }
+    // Asked behind them, it is heard behind them.
+    #expect(try desk.agentState == "unlocked")
+    let late = try desk.run("coffer", ["agent", "status", "--until-locked"])
+    #expect(late.code == 75 && late.errors.contains("too many programs wait for the lock"), "\(late)")
+    try desk.served("lock", "--now")
+    for watcher in watchers { #expect(String(decoding: watcher.answer(), as: UTF8.self).contains("locked")) }
+  }
+
   @Test func `an agent in the foreground says when it is found`() throws {
     let agent = try desk.start(
       "coffer", ["agent", "run", "--vault", "vault", "--key-store", "keys", "--passcode-file", "passcode"])

@@ -69,6 +69,9 @@ import Testing
     let desk = company.desk
     try desk.done("put", "passcode", "/file")
     let watch = try company.linkedAgent()
+    // Nothing is on its way to the key store any more: an anchor that comes where the keys were, and the place behind it elsewhere,
+    // would look like a wipe that was cut.
+    try watch.until("confirmed")
     try FileManager.default.moveItem(atPath: desk.path("keys"), toPath: desk.path("moved"))
     // What a commit of the agent's writes where it finds no key store: what it remembers of the vault, and where that is.
     if isWrittenAnew {

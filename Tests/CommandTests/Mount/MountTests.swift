@@ -210,6 +210,20 @@ final class MountTests: MountDesk {
     try desk.served("policy", "refresh")
     try desk.served("mount", "mnt")
     try shell("echo text > mnt/file")
+    // Where it is for an unlocked vault alone, the lock ends it.
+    let rule: [String: Any] = [
+      "id": "unlocked", "effect": "forbid", "actions": ["mount"],
+      "conditions": [["kind": "deviceUnlocked", "not": true] as [String: Any]],
+    ]
+    #expect(try await server.request("POST", "/v1/rules", json: rule).status == 201)
+    try desk.served("policy", "refresh")
+    #expect(try isMounted)
+    try desk.served("lock", "--now")
+    while try isMounted { sched_yield() }
+    try desk.unserved(77, "locked", "mount", "mnt")
+    try desk.unlock()
+    try desk.served("mount", "mnt")
+    #expect(try shell("cat mnt/file") == "text\n")
     try await server.allowOwner(["import"])
     try desk.served("policy", "refresh")
     #expect(try !isMounted)

@@ -24,7 +24,7 @@ extension Console {
     let (id, tenant) = (try visit.call.id(), try visit.person().administrator.tenant)
     return try await store.read { transaction in
       let device = try server.found(transaction.device(tenant: tenant, id: id))
-      let desired = try transaction.currentRevision(tenant: tenant)?.number ?? 0
+      let desired = try transaction.currentRevisionNumber(tenant: tenant) ?? 0
       return ShownLog(
         line: try DeviceLine(device, desired: desired, now: visit.now, in: transaction),
         log: try transaction.deviceLog(device: id))

@@ -86,7 +86,7 @@ extension Console {
     let (id, tenant) = (try visit.call.id(), try visit.person().administrator.tenant)
     return try await store.read { transaction in
       let device = try server.found(transaction.device(tenant: tenant, id: id))
-      let desired = try transaction.currentRevision(tenant: tenant)?.number ?? 0
+      let desired = try transaction.currentRevisionNumber(tenant: tenant) ?? 0
       let request = try transaction.resource(.deviceGroups, id: id, tenant: tenant)
         .map { try $0.decoded(GroupRequest.self) }
       let asker = try request.map {

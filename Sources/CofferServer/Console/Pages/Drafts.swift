@@ -21,7 +21,7 @@ extension Console {
     let (drafts, current) = try await store.read { transaction in
       (
         try transaction.resources(.draft, tenant: tenant).map { try $0.decoded(PolicyDraft.self) },
-        try server.found(transaction.currentRevision(tenant: tenant)).number
+        try server.found(transaction.currentRevisionNumber(tenant: tenant))
       )
     }
     return ConsolePage("Drafts", in: .drafts) {
@@ -89,7 +89,7 @@ extension Console {
       return ShownDraft(
         draft: draft, tag: EntityTag(of: stored.body.utf8),
         inForce: inForce,
-        current: try server.found(transaction.currentRevision(tenant: tenant)).number, names: names,
+        current: try server.found(transaction.currentRevisionNumber(tenant: tenant)), names: names,
         apps: try transaction.appsInForce(tenant: tenant),
         takesAnother: company.needsTwoApprovers && TwoPeople.widens(from: inForce, to: draft.content),
         isForVisitor: try TwoPeople.isAnother(than: draft.writers, in: change))

@@ -7,11 +7,13 @@ extension Console {
 
   /// Devices that the overview looks at.
   private static let deviceLimit = 1_000
+  /// Of each kind, as many as anybody looks at on one page.
+  private static let listed = 20
 
   private struct State {
     var requested: [AppRecord] = []
     var ending: [AppRecord] = []
-    var approved = 0
+    var approved: Int64 = 0
     var revision: Int64 = 0
     var devices = 0
     var behind: [DeviceLine] = []
@@ -25,11 +27,10 @@ extension Console {
   private func state(of tenant: String, now: Int64) async throws -> State {
     try await store.read { transaction in
       var state = State()
-      let apps = try transaction.appRecords(tenant: tenant, after: 0, limit: 10_000).map(\.value)
-      state.requested = apps.filter { $0.state == .requested }
-      state.approved = apps.count { $0.state == .approved }
-      state.ending = apps.filter { $0.state == .approved && $0.expiresAt.map { $0 < now + 14 * 86_400 } ?? false }
-      state.revision = try transaction.currentRevision(tenant: tenant)?.number ?? 0
+      state.requested = try transaction.apps(tenant: tenant, .requested, limit: Self.listed)
+      state.approved = try transaction.countApps(tenant: tenant, .approved)
+      state.ending = try transaction.appsEnding(tenant: tenant, before: now + 14 * 86_400, limit: Self.listed)
+      state.revision = try transaction.currentRevisionNumber(tenant: tenant) ?? 0
       let devices = try DeviceLine.all(tenant, after: 0, limit: Self.deviceLimit, now: now, in: transaction)
       state.devices = devices.count
       state.behind = devices.filter { !$0.isCurrent && !$0.isWiped }
@@ -92,19 +93,19 @@ extension Console {
             if device.state.report == nil { " \(Words.notReported)" }
           }
         }
-        for device in state.regrouped.prefix(20) {
+        for device in state.regrouped.prefix(Self.listed) {
           Tag.li {
             device.link
             ": a change of its groups waits for a second person."
           }
         }
-        for app in state.requested.prefix(20) {
+        for app in state.requested {
           Tag.li {
             Tag.a(.href("/console/apps/\(app.approval.id)")) { app.approval.name }
             " waits for an approval."
           }
         }
-        for app in state.ending.prefix(20) {
+        for app in state.ending {
           Tag.li {
             Tag.a(.href("/console/apps/\(app.approval.id)")) { app.approval.name }
             ": its approval ends on "
@@ -112,14 +113,14 @@ extension Console {
             "."
           }
         }
-        for device in state.behind.prefix(20) {
+        for device in state.behind.prefix(Self.listed) {
           Tag.li {
             device.link
             ": revision \(state.revision) is the newest, and \(device.progress)."
           }
         }
-        if state.behind.count > 20 {
-          Tag.li { "\(state.behind.count - 20) more devices do not decide by it, or have not said so." }
+        if state.behind.count > Self.listed {
+          Tag.li { "\(state.behind.count - Self.listed) more devices do not decide by it, or have not said so." }
         }
         if !hasFactor {
           Tag.li {

@@ -31,6 +31,22 @@ import Testing
     }
   }
 
+  @Test func `another class is a change, of a file and of a folder, and stays one`() throws {
+    let desk = ground.desk
+    try Kernel.makeFile(place("file"), noise(100_000))
+    try Kernel.mkdir(place("folder"))
+    let file = try Handle(place("file"), O_RDONLY)
+    #expect(try file.readAll() == noise(100_000))
+    for name in ["file", "folder"] {
+      for protection in ["none", "complete"] {
+        let before = try Kernel.stat(place(name)).changed
+        try desk.served("protect", "/\(name)", protection)
+        #expect(try Kernel.stat(place(name)).changed > before, "\(name), \(protection)")
+      }
+    }
+    #expect(try file.readAll() == noise(100_000))
+  }
+
   @Test func `what the mount changes is seen by commands when it is closed or synced`() throws {
     let desk = ground.desk
     try Kernel.makeFile(place("file"), noise(300_000))
