@@ -5,6 +5,7 @@ import CofferTestSupport
 import CofferVault
 import Foundation
 import GRDB
+import Synchronization
 import Testing
 
 /// What a verification says of a vault, and what a backup holds.
@@ -182,5 +183,129 @@ import Testing
     try vault.backup(to: path)
     #expect(throws: VaultError.folderNotEmpty) { try vault.backup(to: path) }
     #expect(throws: VaultError.folderNotEmpty) { try vault.backup(to: fixture.vaultPath) }
+  }
+
+  @Test func `what comes, goes, moves and changes meanwhile is not damaged`() async throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    for name in ["one", "two"] { try vault.makeDirectory(at: VaultPath(name)) }
+    for number in 0..<40 { try vault.importFile(fixture.source([1, 2]), to: VaultPath("one/still\(number)")) }
+    final class End: Sendable { let isOver = Atomic(false) }
+    let end = End()
+    let seed = UInt64.random(in: 0...UInt64.max)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        var generator = SeededGenerator(seed: seed)
+        var number = 0
+        while !end.isOver.load(ordering: .relaxed) {
+          number += 1
+          let name = "one/new\(number)"
+          let file = try vault.createFile(at: VaultPath(name))
+          let count = Int.random(in: 1...400_000, using: &generator)
+          try [UInt8](repeating: 9, count: count).withUnsafeBytes { bytes throws in try file.write(bytes, at: 0) }
+          if Bool.random(using: &generator) { try file.sync() }
+          try vault.link(VaultPath(name), to: VaultPath("two/link\(number)"))
+          if Bool.random(using: &generator) { try file.truncate(to: UInt64.random(in: 0...900_000, using: &generator)) }
+          try file.close()
+          try vault.makeDirectory(at: VaultPath("one/folder\(number)"))
+          try vault.rename(VaultPath(name), to: VaultPath("one/folder\(number)/moved"))
+          try vault.rename(VaultPath("one/folder\(number)"), to: VaultPath("two/folder\(number)"))
+          if Bool.random(using: &generator) { try vault.commit() }
+          try vault.removeRecursively(VaultPath("two/folder\(number)"))
+          try vault.remove(VaultPath("two/link\(number)"))
+        }
+      }
+      group.addTask {
+        defer { end.isOver.store(true, ordering: .relaxed) }
+        for round in 0..<20 {
+          let report = try vault.verify(isDeep: round.isMultiple(of: 3))
+          #expect(report.isClean, "seed \(seed): \(report.damages.map(\.what))")
+        }
+      }
+      try await group.waitForAll()
+    }
+    // What was removed last goes with another commit.
+    try vault.makeDirectory(at: VaultPath("last"))
+    try vault.commit()
+    let report = try vault.verify(isDeep: true)
+    #expect(report.isClean && report.fileCount == 43 && report.strayRecordCount == 0, "\(report.damages)")
+  }
+
+  @Test func `files of which neither content nor all names are found are not counted as intact, nor twice`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try vault.makeDirectory(at: VaultPath("folder"))
+    for name in ["a", "b"] {
+      try vault.importFile(fixture.source([UInt8](repeating: 7, count: 100_000)), to: VaultPath(name))
+      try vault.link(VaultPath(name), to: VaultPath("folder/\(name)"))
+    }
+    try vault.close()
+    for object in try TamperTests.objects(fixture.vaultPath) { try FileManager.default.removeItem(at: object) }
+    // The folder's names: the root folder has three.
+    try DatabaseQueue(path: fixture.vaultPath + "/index.sqlite").write { db in
+      try db.execute(
+        sql: """
+          DELETE FROM entry WHERE substr(key, 1, 8) IN
+            (SELECT substr(key, 1, 8) FROM entry GROUP BY substr(key, 1, 8) HAVING count(*) = 2)
+          """)
+      #expect(db.changesCount == 2)
+    }
+    let report = try fixture.open().verify(isDeep: false)
+    #expect(!report.isClean && report.intactCount <= 2)
+  }
+
+  @Test func `a backup that fails leaves what others have put there`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    let path = fixture.folder("backup")
+    let manager = FileManager.default
+    try manager.createDirectory(atPath: path, withIntermediateDirectories: false)
+    let isThere = Atomic(false)
+    let control = TransferControl(
+      progress: { _ in
+        guard !isThere.exchange(true, ordering: .relaxed) else { return }
+        try? manager.createDirectory(atPath: path + "/photos", withIntermediateDirectories: false)
+        _ = manager.createFile(atPath: path + "/photos/one", contents: Data([1]))
+        _ = manager.createFile(atPath: path + "/keys", contents: Data([2]))
+      }, isCancelled: { isThere.load(ordering: .relaxed) })
+    #expect(throws: VaultError.cancelled) { try vault.backup(to: path, control: control) }
+    #expect(try manager.subpathsOfDirectory(atPath: path).sorted() == ["keys", "photos", "photos/one"])
+  }
+
+  @Test func `a backup copies no more of a file than there was`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try vault.importFile(fixture.source([UInt8](repeating: 7, count: 3 << 20)), to: VaultPath("file"))
+    try vault.commit()
+    let object = try #require(TamperTests.objects(fixture.vaultPath).first)
+    let before = try #require(try object.resourceValues(forKeys: [.fileSizeKey]).fileSize)
+    let parts = Atomic(0)
+    // Whoever writes as fast as it is copied.
+    let control = TransferControl(progress: { _ in
+      guard parts.wrappingAdd(1, ordering: .relaxed).oldValue < 50, let file = try? FileHandle(forWritingTo: object)
+      else {
+        return
+      }
+      _ = try? file.seekToEnd()
+      try? file.write(contentsOf: Data(repeating: 1, count: 1 << 20))
+    })
+    try vault.backup(to: fixture.folder("backup"), control: control)
+    #expect(parts.load(ordering: .relaxed) > 2)
+    let copy = try #require(TamperTests.objects(fixture.folder("backup")).first)
+    #expect(try copy.resourceValues(forKeys: [.fileSizeKey]).fileSize == before)
+  }
+
+  @Test func `a description that somebody has changed goes into no backup`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let description = URL(fileURLWithPath: fixture.vaultPath + "/coffer.json")
+    let bytes = try Data(contentsOf: description)
+    try (bytes + Data(" ".utf8)).write(to: description)
+    #expect(throws: VaultError.self) { try vault.backup(to: fixture.folder("backup")) }
+    #expect(!FileManager.default.fileExists(atPath: fixture.folder("backup")))
+    try bytes.write(to: description)
+    try vault.backup(to: fixture.folder("backup"))
   }
 }

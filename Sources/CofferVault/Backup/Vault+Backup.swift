@@ -48,17 +48,39 @@ extension Vault {
     throw VaultError.damaged(what: "\(VaultFormat.keybag) was replaced while the vault was open")
   }
 
+  /// The vault's description, and none that somebody has put there: with another one the keybag opens nothing.
+  private func presentDescription() throws -> [UInt8] {
+    let bytes = try contents(of: VaultFormat.description)
+    guard bytes == VaultDescription(id: id).bytes else {
+      throw VaultError.damaged(what: "\(VaultFormat.description) was replaced while the vault was open")
+    }
+    return bytes
+  }
+
+  /// What a backup makes, and nothing that somebody else has put there meanwhile.
   private func takeAway(_ target: OwnedDescriptor, _ path: String, isNew: Bool) {
     let files = folder.files
     guard let names = try? files.names(in: target) else { return }
-    for name in names { try? files.removeTree(String(decoding: name, as: UTF8.self), in: target) }
+    let own =
+      ["", "-journal", "-wal", "-shm"].map { VaultFormat.index + $0 }
+      + [VaultFormat.objects, VaultFormat.keybag, VaultFormat.description]
+    for name in names
+    where FileSystem.isUnfinishedReplacement(name) || own.contains(where: { name.elementsEqual($0.utf8) }) {
+      try? files.removeTree(String(decoding: name, as: UTF8.self), in: target)
+    }
     if isNew { _ = try? files.removeDirectory(path) }
   }
 
   private func copy(to path: String, _ target: OwnedDescriptor, _ control: TransferControl) throws {
     let files = folder.files
+    // Here and nowhere else: a name that somebody else has put there since is not followed.
+    let made = try files.open(VaultFormat.index, [.readWrite, .createNew, .noFollow], in: target).status()
     let (_, nextObject) = try index.copy(to: path + "/" + VaultFormat.index, isCancelled: control.isCancelled)
-    try files.open(VaultFormat.index, [.readWrite, .noFollow], in: target).sync()
+    let copied = try files.open(VaultFormat.index, [.readWrite, .noFollow], in: target)
+    guard try copied.status().isSameFile(as: made) else {
+      throw VaultError.damaged(what: "the copy was replaced while it was made")
+    }
+    try copied.sync()
     try files.makeDirectory(VaultFormat.objects, in: target)
     let objectFolder = try files.open(VaultFormat.objects, [.directory, .noFollow], in: target)
     try objects.copyAll(
@@ -66,7 +88,7 @@ extension Vault {
     // From then on nothing held the objects still.
     guard !self.files.isClosed else { throw VaultError.needsReopening }
     for name in [VaultFormat.keybag, VaultFormat.description] {
-      let bytes = try name == VaultFormat.keybag ? presentKeybag() : contents(of: name)
+      let bytes = try name == VaultFormat.keybag ? presentKeybag() : presentDescription()
       // The description last: a folder without it is no vault.
       try target.sync()
       try files.replaceDurably(name, in: target, with: bytes)
@@ -131,15 +153,19 @@ extension ObjectStore {
     let file = try opened.get()
     let copy = try files.open(name, [.readWrite, .createNew, .noFollow], in: target)
     var offset: UInt64 = 0
-    while true {
+    // What is behind that came since, and the copied commit knows nothing of it: who writes faster than this would keep it going.
+    let end = try file.status().byteCount
+    while offset < end {
       if control.isCancelled() { throw VaultError.cancelled }
-      let count = try file.readFully(at: offset, into: buffer.bytes)
-      let bytes = UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])
+      let part = UnsafeMutableRawBufferPointer(
+        rebasing: buffer.bytes[..<Int(min(UInt64(buffer.bytes.count), end - offset))])
+      let count = try file.readFully(at: offset, into: part)
+      let bytes = UnsafeRawBufferPointer(rebasing: part[..<count])
       // A hole reads as the zeros that are not written: free slots stay given back to the disk.
       if bytes.contains(where: { $0 != 0 }) { try copy.writeAll(bytes, at: offset) }
       offset += UInt64(count)
       control.progress(count)
-      if count < buffer.bytes.count { break }
+      if count < part.count { break }
     }
     try copy.truncate(to: offset)
     try copy.sync()

@@ -5,7 +5,8 @@ internal import CofferSystem
 /// asked for every block of content.
 ///
 /// Each step is taken under the index's lock and gives it back, so that a vault in use stays usable; what changes
-/// meanwhile may be counted in its old state or its new one.
+/// meanwhile may be counted in its old state or its new one. What looks damaged and has changed since it was begun is looked at again; of
+/// what changes each time nobody can say anything.
 final class Verifier {
   private let vault: Vault
   private let isDeep: Bool
@@ -15,7 +16,9 @@ final class Verifier {
   private(set) var report = VerificationReport()
   private var state = VerificationProgress(bucketCount: VaultFormat.bucketCount)
   /// Files of several names, and how many of them were not met yet.
-  private var missingNames: [InodeNumber: (count: Int64, path: VaultPath)] = [:]
+  private var missingNames: [InodeNumber: (count: Int64, path: VaultPath, isIntact: Bool)] = [:]
+  /// How often what changes meanwhile is looked at again.
+  private static let tries = 16
   private let buffer = TransferBuffer(count: 1 << 20)
 
   init(
@@ -30,12 +33,16 @@ final class Verifier {
 
   func run() throws {
     try vault.index.forgetOpened()
+    let operations = vault.index.read(\.operationTotal)
     state.recordCount = try checkBuckets()
     try walk()
     try countMarksAndSettings()
-    for missing in missingNames.values where missing.count != 0 {
-      report.intactCount -= 1
-      add("the number of a file's names", missing.path)
+    // Names that came, went or moved meanwhile were met twice, or not at all.
+    if vault.index.read(\.operationTotal) == operations {
+      for missing in missingNames.values where missing.count != 0 {
+        if missing.isIntact { report.intactCount -= 1 }
+        add("the number of a file's names", missing.path)
+      }
     }
     // Where something cannot be read, what it leads to is not met, and is no stray.
     if let recordCount = state.recordCount, report.isClean {
@@ -96,7 +103,15 @@ final class Verifier {
           continue
         }
         state.reachedRecordCount += 1 + (try vault.index.read { try $0.attributeRecordCount(of: inode) })
-        try checkPages(of: inode, nil)
+        do {
+          try checkPages(of: inode, nil, isLeaving: true)
+        } catch  where !Self.saysNothingOfWhatIsStored(VaultError.wrapping(error)) {
+          // Removed by now.
+          guard try vault.index.read({ try $0.pendingRemovals() }).contains(where: { $0.inode == number }) else {
+            continue
+          }
+          throw error
+        }
       }
       state.reachedRecordCount += UInt64(try vault.settingNames(prefix: "").count)
     }
@@ -145,12 +160,48 @@ final class Verifier {
       }
     }
     return try step(path) {
-      guard case .directory(let content) = try vault.index.read({ try $0.inode(folder) }).content else {
-        throw VaultError.notADirectory
+      let isAsSaid = try vault.index.read { session -> Bool in
+        guard case .directory(let content)? = try session.inodeIfPresent(folder)?.content else { return false }
+        return content.entryCount == entryCount && content.folderCount == folderCount
       }
-      guard content.entryCount == entryCount, content.folderCount == folderCount else {
+      if !isAsSaid { try countNames(of: folder) }
+    }
+  }
+
+  /// Throws where a folder says that it has another number of names than it has. Where some come or go meanwhile they are counted again.
+  private func countNames(of folder: InodeNumber) throws {
+    for _ in 0..<Self.tries {
+      let operations = vault.index.read(\.operationTotal)
+      var counts = (entries: UInt64(0), folders: UInt64(0))
+      var cookie: UInt64?
+      while case let entries = try vault.index.read({ try $0.entries(of: folder, after: cookie, limit: 256) }),
+        let last = entries.last
+      {
+        if isCancelled() { throw VaultError.cancelled }
+        cookie = last.cookie
+        counts.entries += UInt64(entries.count)
+        counts.folders += UInt64(entries.count { $0.entry.kind == .directory })
+      }
+      // Removed by now; where only its record is missing, its name was found to lead nowhere.
+      guard let inode = try vault.index.read({ try $0.inodeIfPresent(folder) }) else { return }
+      guard case .directory(let content) = inode.content else { throw VaultError.notADirectory }
+      if content.entryCount == counts.entries, content.folderCount == counts.folders { return }
+      if vault.index.read(\.operationTotal) == operations {
         throw VaultError.damaged(what: "the number of a folder's names")
       }
+    }
+  }
+
+  /// What a name stands for, and nil where it stands for something else by now, or for nothing.
+  private func inode(of entry: Entry, in parent: InodeNumber) throws -> Inode? {
+    try vault.index.read { session in
+      guard let present = try session.entry(entry.name, in: parent), present.inode == entry.inode else { return nil }
+      let inode = try session.inode(entry.inode)
+      guard inode.kind == present.kind else { throw VaultError.damaged(what: "the kind of a file") }
+      if case .directory(let content) = inode.content, content.parent != parent {
+        throw VaultError.damaged(what: "the parent of a folder")
+      }
+      return inode
     }
   }
 
@@ -160,26 +211,30 @@ final class Verifier {
     let damageCount = report.damageCount
     var isKnown = false
     let isGood = try step(path) {
-      let inode = try vault.index.read { try $0.inode(entry.inode) }
-      guard inode.kind == entry.kind else { throw VaultError.damaged(what: "the kind of a file") }
+      guard let inode = try inode(of: entry, in: parent) else {
+        isKnown = true
+        return
+      }
       isKnown = inode.linkCount > 1 && didMeetBefore(inode, path)
       if isKnown { return }
       state.reachedRecordCount += 1
       try countAttributes(of: inode)
       switch inode.content {
-      case .directory(let content):
-        guard content.parent == parent else { throw VaultError.damaged(what: "the parent of a folder") }
+      case .directory:
         isFolder = true
         report.folderCount += 1
       case .inline, .object:
         report.fileCount += 1
         report.byteCount += inode.byteCount
-        try checkContent(of: inode, path)
+        try checkContent(of: inode, entry, in: parent, path)
       case .symbolicLink, .special: report.otherCount += 1
       }
     }
     // A folder is counted when its names are read.
-    if isGood, !isKnown, !isFolder, report.damageCount == damageCount { report.intactCount += 1 }
+    if isGood, !isKnown, !isFolder, report.damageCount == damageCount {
+      report.intactCount += 1
+      missingNames[entry.inode]?.isIntact = true
+    }
     return isFolder && isGood
   }
 
@@ -188,7 +243,7 @@ final class Verifier {
       missingNames[inode.number]?.count = known.count - 1
       return true
     }
-    missingNames[inode.number] = (Int64(inode.linkCount) - 1, path)
+    missingNames[inode.number] = (Int64(inode.linkCount) - 1, path, false)
     return false
   }
 
@@ -197,6 +252,22 @@ final class Verifier {
   }
 
   // MARK: Content
+
+  private func checkContent(
+    of found: Inode, _ entry: Entry, in parent: InodeNumber, _ path: VaultPath
+  ) throws {
+    var inode = found
+    for _ in 0..<Self.tries {
+      do { return try checkContent(of: inode, path) } catch {
+        if Self.saysNothingOfWhatIsStored(VaultError.wrapping(error)) { throw error }
+        guard let present = try self.inode(of: entry, in: parent) else { return }
+        if present.content == inode.content, present.byteCount == inode.byteCount, present.revision == inode.revision {
+          throw error
+        }
+        inode = present
+      }
+    }
+  }
 
   private func checkContent(of inode: Inode, _ path: VaultPath) throws {
     // With a snapshot the file's key is unwrapped and held against its commitment.
@@ -209,7 +280,10 @@ final class Verifier {
     }
   }
 
-  private func checkPages(of inode: Inode, _ path: VaultPath?, reading snapshot: FileSnapshot? = nil) throws {
+  /// - Parameter isLeaving: it is being removed, its pages before itself.
+  private func checkPages(
+    of inode: Inode, _ path: VaultPath?, reading snapshot: FileSnapshot? = nil, isLeaving: Bool = false
+  ) throws {
     guard case .object(let object, let slots) = inode.content else { return }
     let pageCount = MapPage.pageCount(blockCount: object.blockCount(of: inode.byteCount))
     let stored = try vault.objects.open(object.number, writing: false).status().byteCount
@@ -234,7 +308,9 @@ final class Verifier {
       }
     }
     if lost > 0 { add("blocks of a file's content", path, lost: lost) }
-    if used != slots.used { throw VaultError.damaged(what: "the number of a file's blocks") }
+    if isLeaving ? used > slots.used : used != slots.used {
+      throw VaultError.damaged(what: "the number of a file's blocks")
+    }
   }
 
   /// Returns how many slots a page uses.
