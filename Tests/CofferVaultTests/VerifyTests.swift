@@ -191,13 +191,20 @@ import Testing
     try fill(vault, fixture)
     for name in ["one", "two"] { try vault.makeDirectory(at: VaultPath(name)) }
     for number in 0..<40 { try vault.importFile(fixture.source([1, 2]), to: VaultPath("one/still\(number)")) }
-    final class End: Sendable { let isOver = Atomic(false) }
+    final class End: Sendable {
+      let isOver = Atomic(false)
+      let rounds = Atomic(0)
+    }
     let end = End()
     let seed = UInt64.random(in: 0...UInt64.max)
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         var generator = SeededGenerator(seed: seed)
         var number = 0
+        // Without a name, and written to all the time.
+        let nameless = try vault.createFile(at: VaultPath("one/nameless"))
+        try vault.remove(VaultPath("one/nameless"))
+        defer { try? nameless.close() }
         while !end.isOver.load(ordering: .relaxed) {
           number += 1
           let name = "one/new\(number)"
@@ -213,7 +220,20 @@ import Testing
           try vault.rename(VaultPath("one/folder\(number)"), to: VaultPath("two/folder\(number)"))
           if Bool.random(using: &generator) { try vault.commit() }
           try vault.removeRecursively(VaultPath("two/folder\(number)"))
+          let link = try vault.lookup(
+            Array("link\(number)".utf8), in: vault.lookup(Array("two".utf8), in: .rootFolder).number)
+          for value in 0..<UInt8(4) {
+            let name = Array("user.\(value)".utf8)
+            try vault.setExtendedAttribute(name, of: link.number, to: [value], mode: .create)
+          }
           try vault.remove(VaultPath("two/link\(number)"))
+          let place = UInt64(number % 64) << 16
+          try [UInt8](repeating: 3, count: 70_000).withUnsafeBytes { bytes throws in
+            try nameless.write(bytes, at: place)
+          }
+          if number % 64 == 0 { try nameless.truncate(to: 300_000) }
+          try nameless.sync()
+          end.rounds.wrappingAdd(1, ordering: .relaxed)
         }
       }
       group.addTask {
@@ -225,11 +245,9 @@ import Testing
       }
       try await group.waitForAll()
     }
-    // What was removed last goes with another commit.
-    try vault.makeDirectory(at: VaultPath("last"))
-    try vault.commit()
+    #expect(end.rounds.load(ordering: .relaxed) > 20)
     let report = try vault.verify(isDeep: true)
-    #expect(report.isClean && report.fileCount == 43 && report.strayRecordCount == 0, "\(report.damages)")
+    #expect(report.isClean && report.fileCount == 43, "\(report.damages)")
   }
 
   @Test func `files of which neither content nor all names are found are not counted as intact, nor twice`() throws {

@@ -19,10 +19,12 @@ extension Vault {
       try files.makeDirectories(path)
       let target = try files.open(path, [.directory])
       guard try files.names(in: target).isEmpty else { throw VaultError.folderNotEmpty }
+      var made: [String] = []
       do {
-        try holding { try copy(to: path, target, control) }
+        try holding { try copy(to: path, target, &made, control) }
       } catch {
-        takeAway(target, path, isNew: isNew)
+        for name in made { try? files.removeTree(name, in: target) }
+        if isNew { _ = try? files.removeDirectory(path) }
         throw error
       }
     }
@@ -57,31 +59,26 @@ extension Vault {
     return bytes
   }
 
-  /// What a backup makes, and nothing that somebody else has put there meanwhile.
-  private func takeAway(_ target: OwnedDescriptor, _ path: String, isNew: Bool) {
+  /// - Parameter made: gets the names of what is made, and of nothing that somebody else has put there meanwhile.
+  private func copy(
+    to path: String, _ target: OwnedDescriptor, _ made: inout [String], _ control: TransferControl
+  ) throws {
     let files = folder.files
-    guard let names = try? files.names(in: target) else { return }
-    let own =
-      ["", "-journal", "-wal", "-shm"].map { VaultFormat.index + $0 }
-      + [VaultFormat.objects, VaultFormat.keybag, VaultFormat.description]
-    for name in names
-    where FileSystem.isUnfinishedReplacement(name) || own.contains(where: { name.elementsEqual($0.utf8) }) {
-      try? files.removeTree(String(decoding: name, as: UTF8.self), in: target)
+    // A name that somebody else puts there is not followed, and what lies at the path is what was opened.
+    let copied = try files.open(VaultFormat.index, [.readWrite, .createNew, .noFollow], in: target)
+    made = ["", "-journal", "-wal", "-shm"].map { VaultFormat.index + $0 }
+    let place = path + "/" + VaultFormat.index
+    func demandPlace() throws {
+      guard let found = try files.status(of: place), try found.isSameFile(as: copied.status()) else {
+        throw VaultError.damaged(what: "the folder of the copy was replaced while it was made")
+      }
     }
-    if isNew { _ = try? files.removeDirectory(path) }
-  }
-
-  private func copy(to path: String, _ target: OwnedDescriptor, _ control: TransferControl) throws {
-    let files = folder.files
-    // Here and nowhere else: a name that somebody else has put there since is not followed.
-    let made = try files.open(VaultFormat.index, [.readWrite, .createNew, .noFollow], in: target).status()
-    let (_, nextObject) = try index.copy(to: path + "/" + VaultFormat.index, isCancelled: control.isCancelled)
-    let copied = try files.open(VaultFormat.index, [.readWrite, .noFollow], in: target)
-    guard try copied.status().isSameFile(as: made) else {
-      throw VaultError.damaged(what: "the copy was replaced while it was made")
-    }
+    try demandPlace()
+    let (_, nextObject) = try index.copy(to: place, isCancelled: control.isCancelled)
+    try demandPlace()
     try copied.sync()
-    try files.makeDirectory(VaultFormat.objects, in: target)
+    guard try files.makeDirectory(VaultFormat.objects, in: target) else { throw VaultError.folderNotEmpty }
+    made.append(VaultFormat.objects)
     let objectFolder = try files.open(VaultFormat.objects, [.directory, .noFollow], in: target)
     try objects.copyAll(
       to: objectFolder, madeSince: { [self] in nextObject..<index.read { $0.root.nextObject } }, control)
@@ -91,6 +88,8 @@ extension Vault {
       let bytes = try name == VaultFormat.keybag ? presentKeybag() : presentDescription()
       // The description last: a folder without it is no vault.
       try target.sync()
+      guard try files.status(of: name, in: target) == nil else { throw VaultError.folderNotEmpty }
+      made.append(name)
       try files.replaceDurably(name, in: target, with: bytes)
     }
   }

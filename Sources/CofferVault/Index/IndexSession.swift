@@ -44,8 +44,8 @@ final class IndexSession {
   private var hasFailed = false
   /// Operations since the last commit began.
   private(set) var operationCount = 0
-  /// The same since the vault was opened.
-  private(set) var operationTotal: UInt64 = 0
+  /// Names that were given and taken since the vault was opened.
+  var nameChangeCount: UInt64 = 0
   private var inodesAhead = InodesAhead()
   /// How often everything was forgotten that had been read.
   private(set) var forgetCount = 0
@@ -147,7 +147,6 @@ final class IndexSession {
       // Also where the body went on without it.
       guard stored.missing.isEmpty else { throw NotInMemory() }
       operationCount += 1
-      operationTotal += 1
       removals += operationRemovals
       let effects = operationEffects
       operationEffects = []

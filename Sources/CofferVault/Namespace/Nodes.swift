@@ -47,6 +47,7 @@ extension IndexSession {
     }
     try set(.entry, key, Entry.encode(entries, parent: parent))
     note(.name(entry.name, in: parent))
+    nameChangeCount += 1
   }
 
   func unlink(_ name: [UInt8], in parent: InodeNumber) throws {
@@ -54,6 +55,7 @@ extension IndexSession {
     let others = try entries(at: key, parent: parent).filter { $0.name != name }
     if others.isEmpty { try remove(.entry, key) } else { try set(.entry, key, Entry.encode(others, parent: parent)) }
     note(.name(name, in: parent))
+    nameChangeCount += 1
   }
 
   /// At most `limit` entries of a folder in the order of their cookies, from behind `cookie` on; none at the end.

@@ -5,8 +5,8 @@ internal import CofferSystem
 /// asked for every block of content.
 ///
 /// Each step is taken under the index's lock and gives it back, so that a vault in use stays usable; what changes
-/// meanwhile may be counted in its old state or its new one. What looks damaged and has changed since it was begun is looked at again; of
-/// what changes each time nobody can say anything.
+/// meanwhile may be counted in its old state or its new one. What looks damaged and has changed since it was begun is looked at again, a
+/// file at last while nobody may write to it. A folder whose names change each time that they are counted is not held against its count.
 final class Verifier {
   private let vault: Vault
   private let isDeep: Bool
@@ -18,7 +18,7 @@ final class Verifier {
   /// Files of several names, and how many of them were not met yet.
   private var missingNames: [InodeNumber: (count: Int64, path: VaultPath, isIntact: Bool)] = [:]
   /// How often what changes meanwhile is looked at again.
-  private static let tries = 16
+  private static let tries = 8
   private let buffer = TransferBuffer(count: 1 << 20)
 
   init(
@@ -33,12 +33,12 @@ final class Verifier {
 
   func run() throws {
     try vault.index.forgetOpened()
-    let operations = vault.index.read(\.operationTotal)
+    let nameChanges = vault.index.read(\.nameChangeCount)
     state.recordCount = try checkBuckets()
     try walk()
     try countMarksAndSettings()
     // Names that came, went or moved meanwhile were met twice, or not at all.
-    if vault.index.read(\.operationTotal) == operations {
+    if vault.index.read(\.nameChangeCount) == nameChanges {
       for missing in missingNames.values where missing.count != 0 {
         if missing.isIntact { report.intactCount -= 1 }
         add("the number of a file's names", missing.path)
@@ -99,19 +99,20 @@ final class Verifier {
       state.reachedRecordCount += UInt64(try vault.index.read { try $0.deposits().count })
       for mark in marks {
         state.reachedRecordCount += 1
-        guard let number = mark.inode, let inode = try vault.index.read({ try $0.inodeIfPresent(number) }) else {
-          continue
-        }
-        state.reachedRecordCount += 1 + (try vault.index.read { try $0.attributeRecordCount(of: inode) })
-        do {
-          try checkPages(of: inode, nil, isLeaving: true)
-        } catch  where !Self.saysNothingOfWhatIsStored(VaultError.wrapping(error)) {
-          // Removed by now.
+        guard let number = mark.inode else { continue }
+        // Whoever has it open may still write to it, until it is gone.
+        let present = { [vault] () throws -> (Inode, UInt64)? in
           guard try vault.index.read({ try $0.pendingRemovals() }).contains(where: { $0.inode == number }) else {
-            continue
+            return nil
           }
-          throw error
+          return try vault.index.read { session in
+            guard let inode = try session.inodeIfPresent(number) else { return nil }
+            return (inode, try session.attributeRecordCount(of: inode))
+          }
         }
+        guard let (inode, attributeCount) = try present() else { continue }
+        state.reachedRecordCount += 1 + attributeCount
+        _ = try checkPages(of: inode, isLeaving: true) { try present()?.0 }
       }
       state.reachedRecordCount += UInt64(try vault.settingNames(prefix: "").count)
     }
@@ -123,10 +124,11 @@ final class Verifier {
     // A stack of its own: a tree may be deeper than the thread's.
     var folders = [(InodeNumber.rootFolder, VaultPath.root)]
     let isRootGood = try step(.root) {
-      let root = try vault.index.read { try $0.inode(.rootFolder) }
       state.reachedRecordCount += 1
       report.folderCount += 1
-      try countAttributes(of: root)
+      state.reachedRecordCount += try vault.index.read { session in
+        try session.attributeRecordCount(of: session.inode(.rootFolder))
+      }
     }
     // What the root folder holds may be readable also where its own record is not.
     while let (folder, path) = folders.popLast() {
@@ -170,8 +172,10 @@ final class Verifier {
 
   /// Throws where a folder says that it has another number of names than it has. Where some come or go meanwhile they are counted again.
   private func countNames(of folder: InodeNumber) throws {
+    func present() throws -> Inode? { try vault.index.read { try $0.inodeIfPresent(folder) } }
     for _ in 0..<Self.tries {
-      let operations = vault.index.read(\.operationTotal)
+      // Removed by now; where only its record is missing, its name was found to lead nowhere.
+      guard let before = try present() else { return }
       var counts = (entries: UInt64(0), folders: UInt64(0))
       var cookie: UInt64?
       while case let entries = try vault.index.read({ try $0.entries(of: folder, after: cookie, limit: 256) }),
@@ -182,18 +186,18 @@ final class Verifier {
         counts.entries += UInt64(entries.count)
         counts.folders += UInt64(entries.count { $0.entry.kind == .directory })
       }
-      // Removed by now; where only its record is missing, its name was found to lead nowhere.
-      guard let inode = try vault.index.read({ try $0.inodeIfPresent(folder) }) else { return }
-      guard case .directory(let content) = inode.content else { throw VaultError.notADirectory }
+      guard let after = try present() else { return }
+      guard case .directory(let content) = after.content else { throw VaultError.notADirectory }
       if content.entryCount == counts.entries, content.folderCount == counts.folders { return }
-      if vault.index.read(\.operationTotal) == operations {
+      if after.content == before.content, after.modified == before.modified, after.changed == before.changed {
         throw VaultError.damaged(what: "the number of a folder's names")
       }
     }
   }
 
-  /// What a name stands for, and nil where it stands for something else by now, or for nothing.
-  private func inode(of entry: Entry, in parent: InodeNumber) throws -> Inode? {
+  /// What a name stands for, with how many rows its extended attributes have; nil where it stands for something else by now, or for
+  /// nothing.
+  private func inode(of entry: Entry, in parent: InodeNumber) throws -> (inode: Inode, attributeCount: UInt64)? {
     try vault.index.read { session in
       guard let present = try session.entry(entry.name, in: parent), present.inode == entry.inode else { return nil }
       let inode = try session.inode(entry.inode)
@@ -201,7 +205,7 @@ final class Verifier {
       if case .directory(let content) = inode.content, content.parent != parent {
         throw VaultError.damaged(what: "the parent of a folder")
       }
-      return inode
+      return (inode, try session.attributeRecordCount(of: inode))
     }
   }
 
@@ -211,14 +215,13 @@ final class Verifier {
     let damageCount = report.damageCount
     var isKnown = false
     let isGood = try step(path) {
-      guard let inode = try inode(of: entry, in: parent) else {
+      guard let (inode, attributeCount) = try inode(of: entry, in: parent) else {
         isKnown = true
         return
       }
       isKnown = inode.linkCount > 1 && didMeetBefore(inode, path)
       if isKnown { return }
-      state.reachedRecordCount += 1
-      try countAttributes(of: inode)
+      state.reachedRecordCount += 1 + attributeCount
       switch inode.content {
       case .directory:
         isFolder = true
@@ -247,70 +250,101 @@ final class Verifier {
     return false
   }
 
-  private func countAttributes(of inode: Inode) throws {
-    state.reachedRecordCount += try vault.index.read { try $0.attributeRecordCount(of: inode) }
-  }
-
   // MARK: Content
 
   private func checkContent(
-    of found: Inode, _ entry: Entry, in parent: InodeNumber, _ path: VaultPath
+    of inode: Inode, _ entry: Entry, in parent: InodeNumber, _ path: VaultPath
   ) throws {
+    // With a snapshot the file's key is unwrapped and held against its commitment.
+    let snapshot = try vault.snapshot(of: inode.number)
+    if case .inline = inode.content {
+      // A small file lies in its record, and is opened at no further price.
+      state.readByteCount += UInt64(try snapshot.read(at: 0, into: buffer.bytes))
+      return
+    }
+    guard let checked = try checkPages(of: inode, again: { try self.inode(of: entry, in: parent)?.inode }) else {
+      return
+    }
+    if isDeep { try readPages(of: checked, path, snapshot) }
+  }
+
+  /// Checks where a file's content lies. Where it fails and the file has changed since, it is done again.
+  ///
+  /// - Parameters:
+  ///   - isLeaving: it is being removed, its pages before itself.
+  ///   - again: what the file is now; nil where it is gone.
+  /// - Returns: the file as it was checked; nil where it is gone, or is leaving and was changed each time.
+  private func checkPages(
+    of found: Inode, isLeaving: Bool = false, again: () throws -> Inode?
+  ) throws -> Inode? {
     var inode = found
     for _ in 0..<Self.tries {
-      do { return try checkContent(of: inode, path) } catch {
+      do {
+        try checkPages(of: inode, isLeaving)
+        return inode
+      } catch {
         if Self.saysNothingOfWhatIsStored(VaultError.wrapping(error)) { throw error }
-        guard let present = try self.inode(of: entry, in: parent) else { return }
+        guard let present = try again() else { return nil }
         if present.content == inode.content, present.byteCount == inode.byteCount, present.revision == inode.revision {
           throw error
         }
         inode = present
       }
     }
-  }
-
-  private func checkContent(of inode: Inode, _ path: VaultPath) throws {
-    // With a snapshot the file's key is unwrapped and held against its commitment.
-    let snapshot = try vault.snapshot(of: inode.number)
-    switch inode.content {
-    case .inline:
-      // A small file lies in its record, and is opened at no further price.
-      state.readByteCount += UInt64(try snapshot.read(at: 0, into: buffer.bytes))
-    default: try checkPages(of: inode, path, reading: isDeep ? snapshot : nil)
+    if isLeaving { return nil }
+    // Who writes to it waits meanwhile.
+    let node = try vault.look { session in try self.vault.node(of: session.node(inode.number)) }
+    defer { vault.files.release(node, in: vault) }
+    return try node.writing.withLock { _ in
+      guard let present = try again() else { return nil }
+      try checkPages(of: present, isLeaving)
+      return present
     }
   }
 
-  /// - Parameter isLeaving: it is being removed, its pages before itself.
-  private func checkPages(
-    of inode: Inode, _ path: VaultPath?, reading snapshot: FileSnapshot? = nil, isLeaving: Bool = false
-  ) throws {
+  private func checkPages(of inode: Inode, _ isLeaving: Bool) throws {
     guard case .object(let object, let slots) = inode.content else { return }
-    let pageCount = MapPage.pageCount(blockCount: object.blockCount(of: inode.byteCount))
     let stored = try vault.objects.open(object.number, writing: false).status().byteCount
     var used: UInt64 = 0
-    var lost: UInt64 = 0
+    let recordCount = try forEachPage(of: inode, object) { page, _ in used += try check(page, object, slots, stored) }
+    if isLeaving ? used > slots.used : used != slots.used {
+      throw VaultError.damaged(what: "the number of a file's blocks")
+    }
+    state.reachedRecordCount += recordCount
+  }
+
+  private func readPages(of inode: Inode, _ path: VaultPath, _ snapshot: FileSnapshot) throws {
+    guard case .object(let object, _) = inode.content else { return }
     let pageSize = VaultFormat.blocksPerPage << object.blockSizeExponent
+    var lost: UInt64 = 0
+    _ = try forEachPage(of: inode, object) { _, index in
+      let start = index * pageSize
+      lost += try unreadable(
+        start..<max(start, min(start + pageSize, inode.byteCount)), of: snapshot, object.blockSize)
+    }
+    if lost > 0 { add("blocks of a file's content", path, lost: lost) }
+  }
+
+  /// Returns how many rows were met, those that lead to pages with them.
+  private func forEachPage(
+    of inode: Inode, _ object: ObjectReference, _ body: (MapPage, UInt64) throws -> Void
+  ) throws -> UInt64 {
+    let pageCount = MapPage.pageCount(blockCount: object.blockCount(of: inode.byteCount))
     var position = MapPosition()
+    var recordCount: UInt64 = 0
     while let (group, next) = try vault.index.read({ session in
       try session.nextMapGroup(of: inode.number, pageCount, from: position)
     }) {
       position = next
-      state.reachedRecordCount += group.recordCount
+      recordCount += group.recordCount
       for index in group.pages {
         if isCancelled() { throw VaultError.cancelled }
         guard let page = try vault.index.read({ try $0.storedPage(inode.number, index) }) else { continue }
-        state.reachedRecordCount += 1
-        used += try check(page, object, slots, stored)
-        guard let snapshot else { continue }
-        let start = index * pageSize
-        lost += try unreadable(
-          start..<max(start, min(start + pageSize, inode.byteCount)), of: snapshot, object.blockSize)
+        recordCount += 1
+        try body(page, index)
       }
     }
-    if lost > 0 { add("blocks of a file's content", path, lost: lost) }
-    if isLeaving ? used > slots.used : used != slots.used {
-      throw VaultError.damaged(what: "the number of a file's blocks")
-    }
+    return recordCount
   }
 
   /// Returns how many slots a page uses.
