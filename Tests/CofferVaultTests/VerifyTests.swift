@@ -185,67 +185,79 @@ import Testing
     #expect(throws: VaultError.folderNotEmpty) { try vault.backup(to: fixture.vaultPath) }
   }
 
-  @Test func `what comes, goes, moves and changes meanwhile is not damaged`() async throws {
+  /// A program that works in a vault until it is told to end.
+  private final class Worker: Sendable {
+    let isOver = Atomic(false)
+    /// Signalled behind the first round, or where it failed.
+    let hasBegun = DispatchSemaphore(value: 0)
+    let hasEnded = DispatchSemaphore(value: 0)
+    let rounds = Atomic(0)
+    let failure = Mutex<(any Error)?>(nil)
+
+    func work(in vault: Vault, seed: UInt64) {
+      do {
+        var generator = SeededGenerator(seed: seed)
+        // Without a name, and written to all the time.
+        let nameless = try vault.createFile(at: VaultPath("one/nameless"))
+        try vault.remove(VaultPath("one/nameless"))
+        while !isOver.load(ordering: .relaxed) {
+          try work(in: vault, round: rounds.load(ordering: .relaxed), nameless, &generator)
+          if rounds.wrappingAdd(1, ordering: .relaxed).oldValue == 0 { hasBegun.signal() }
+        }
+        try nameless.close()
+      } catch {
+        failure.withLock { $0 = error }
+        hasBegun.signal()
+      }
+      hasEnded.signal()
+    }
+
+    private func work(
+      in vault: Vault, round: Int, _ nameless: OpenFile, _ generator: inout SeededGenerator
+    ) throws {
+      let (name, link) = ("one/new\(round)", "two/link\(round)")
+      let file = try vault.createFile(at: VaultPath(name))
+      let count = Int.random(in: 1...400_000, using: &generator)
+      try [UInt8](repeating: 9, count: count).withUnsafeBytes { bytes throws in try file.write(bytes, at: 0) }
+      if Bool.random(using: &generator) { try file.sync() }
+      try vault.link(VaultPath(name), to: VaultPath(link))
+      if Bool.random(using: &generator) { try file.truncate(to: UInt64.random(in: 0...900_000, using: &generator)) }
+      try file.close()
+      try vault.makeDirectory(at: VaultPath("one/folder\(round)"))
+      try vault.rename(VaultPath(name), to: VaultPath("one/folder\(round)/moved"))
+      try vault.rename(VaultPath("one/folder\(round)"), to: VaultPath("two/folder\(round)"))
+      if Bool.random(using: &generator) { try vault.commit() }
+      try vault.removeRecursively(VaultPath("two/folder\(round)"))
+      let two = try vault.lookup(Array("two".utf8), in: .rootFolder).number
+      let number = try vault.lookup(Array("link\(round)".utf8), in: two).number
+      for value in 0..<UInt8(4) {
+        try vault.setExtendedAttribute(Array("user.\(value)".utf8), of: number, to: [value], mode: .create)
+      }
+      try vault.remove(VaultPath(link))
+      try [UInt8](repeating: 3, count: 70_000).withUnsafeBytes { bytes throws in
+        try nameless.write(bytes, at: UInt64(round % 64) << 16)
+      }
+      if round % 64 == 63 { try nameless.truncate(to: 300_000) }
+      try nameless.sync()
+    }
+  }
+
+  @Test func `what comes, goes, moves and changes meanwhile is not damaged`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()
     try fill(vault, fixture)
     for name in ["one", "two"] { try vault.makeDirectory(at: VaultPath(name)) }
     for number in 0..<40 { try vault.importFile(fixture.source([1, 2]), to: VaultPath("one/still\(number)")) }
-    final class End: Sendable {
-      let isOver = Atomic(false)
-      let rounds = Atomic(0)
+    let (worker, seed) = (Worker(), UInt64.random(in: 0...UInt64.max))
+    Thread.detachNewThread { worker.work(in: vault, seed: seed) }
+    worker.hasBegun.wait()
+    for round in 0..<20 {
+      let report = try vault.verify(isDeep: round.isMultiple(of: 3))
+      #expect(report.isClean, "seed \(seed): \(report.damages.map(\.what))")
     }
-    let end = End()
-    let seed = UInt64.random(in: 0...UInt64.max)
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask {
-        var generator = SeededGenerator(seed: seed)
-        var number = 0
-        // Without a name, and written to all the time.
-        let nameless = try vault.createFile(at: VaultPath("one/nameless"))
-        try vault.remove(VaultPath("one/nameless"))
-        defer { try? nameless.close() }
-        while !end.isOver.load(ordering: .relaxed) {
-          number += 1
-          let name = "one/new\(number)"
-          let file = try vault.createFile(at: VaultPath(name))
-          let count = Int.random(in: 1...400_000, using: &generator)
-          try [UInt8](repeating: 9, count: count).withUnsafeBytes { bytes throws in try file.write(bytes, at: 0) }
-          if Bool.random(using: &generator) { try file.sync() }
-          try vault.link(VaultPath(name), to: VaultPath("two/link\(number)"))
-          if Bool.random(using: &generator) { try file.truncate(to: UInt64.random(in: 0...900_000, using: &generator)) }
-          try file.close()
-          try vault.makeDirectory(at: VaultPath("one/folder\(number)"))
-          try vault.rename(VaultPath(name), to: VaultPath("one/folder\(number)/moved"))
-          try vault.rename(VaultPath("one/folder\(number)"), to: VaultPath("two/folder\(number)"))
-          if Bool.random(using: &generator) { try vault.commit() }
-          try vault.removeRecursively(VaultPath("two/folder\(number)"))
-          let link = try vault.lookup(
-            Array("link\(number)".utf8), in: vault.lookup(Array("two".utf8), in: .rootFolder).number)
-          for value in 0..<UInt8(4) {
-            let name = Array("user.\(value)".utf8)
-            try vault.setExtendedAttribute(name, of: link.number, to: [value], mode: .create)
-          }
-          try vault.remove(VaultPath("two/link\(number)"))
-          let place = UInt64(number % 64) << 16
-          try [UInt8](repeating: 3, count: 70_000).withUnsafeBytes { bytes throws in
-            try nameless.write(bytes, at: place)
-          }
-          if number % 64 == 0 { try nameless.truncate(to: 300_000) }
-          try nameless.sync()
-          end.rounds.wrappingAdd(1, ordering: .relaxed)
-        }
-      }
-      group.addTask {
-        defer { end.isOver.store(true, ordering: .relaxed) }
-        for round in 0..<20 {
-          let report = try vault.verify(isDeep: round.isMultiple(of: 3))
-          #expect(report.isClean, "seed \(seed): \(report.damages.map(\.what))")
-        }
-      }
-      try await group.waitForAll()
-    }
-    #expect(end.rounds.load(ordering: .relaxed) > 20)
+    worker.isOver.store(true, ordering: .relaxed)
+    worker.hasEnded.wait()
+    #expect(worker.failure.withLock { $0 } == nil)
     let report = try vault.verify(isDeep: true)
     #expect(report.isClean && report.fileCount == 43, "\(report.damages)")
   }
