@@ -132,8 +132,10 @@ final class DecisionLog: Sendable {
             try vault.commitNames()
           } catch {
             if !isKept {
-              try vault.setSetting(Self.name(number), to: nil)
               held = missed
+              try vault.setSetting(Self.name(number), to: nil)
+              // Or the next process would go on from the hash of an entry that nobody has.
+              try store(missed)
             }
             throw error
           }
