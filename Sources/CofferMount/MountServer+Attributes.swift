@@ -76,7 +76,8 @@ extension MountServer {
       // A node without a name is for the reply.
       do {
         if try changesOwner || request.mayTakePrivileges(of: number, server) {
-          try server.dropPrivileges(of: number)
+          // Of root it is not told here whether it lacks the right to leave them (CAP_FSETID).
+          try server.dropPrivileges(of: number) { request.owner.user == 0 || request.isMember(of: $0) }
         }
       } catch ViewError.notFound {}
     }
@@ -157,7 +158,7 @@ private let selinuxLabel = Array("security.selinux".utf8)
 extension MountServer {
   /// After a change of content by anyone who must not leave them: its set-user-ID bits go, as write(2) has it.
   func dropPrivileges(of number: InodeNumber, for request: Request) throws {
-    if request.takesPrivileges { try dropPrivileges(of: number) }
+    if request.takesPrivileges { try dropPrivileges(of: number, isMember: request.isMember) }
   }
 
   /// Before a write past the kernel's pages: a file's capabilities go with it, also by root, and where the kernel has not left
@@ -166,13 +167,13 @@ extension MountServer {
     if !request.takesPrivileges {
       try view.dropCapabilities(of: number)
     } else if !handshake.isTaken {
-      try view.dropPrivileges(of: number)
+      try view.dropPrivileges(of: number, isMember: request.isMember)
     }
   }
 
   /// Where the kernel does not do so by itself.
-  fileprivate func dropPrivileges(of number: InodeNumber) throws {
-    if handshake.isTaken { try view.dropPrivileges(of: number) }
+  fileprivate func dropPrivileges(of number: InodeNumber, isMember: (_ group: UInt32) -> Bool) throws {
+    if handshake.isTaken { try view.dropPrivileges(of: number, isMember: isMember) }
   }
 }
 

@@ -131,7 +131,10 @@ extension MountServer {
         guard !overflows, end <= ViewFile.byteCountLimit else { return request.fail(EFBIG) }
         try server.dropPrivileges(of: file.number, for: request)
         try server.changingContent(of: file.number) {
-          try server.withRoom { try server.allocate(UInt64(offset)..<end, mode, of: file) }
+          try server.withRoom {
+            try server.allocate(UInt64(offset)..<end, mode, of: file)
+            try file.touch()
+          }
           if OpenFiles.isSynced(info) { try file.sync() }
         }
         request.done()

@@ -38,6 +38,17 @@ struct Request: @unchecked Sendable {
     return FileOwner(user: context?.pointee.uid ?? 0, group: context?.pointee.gid ?? 0)
   }
 
+  /// Whether who asks is of a group. Where the system does not tell, not.
+  func isMember(of group: UInt32) -> Bool {
+    if group == owner.group { return true }
+    var groups: [gid_t] = []
+    while true {
+      let count = Int(fuse_req_getgroups(handle, CInt(groups.count), &groups))
+      if count <= groups.count { return count > 0 && groups[..<count].contains(group) }
+      groups = [gid_t](repeating: 0, count: count)
+    }
+  }
+
   /// Who asks to change content must not leave a file its set-user-ID bits.
   var takesPrivileges: Bool { owner.user != 0 || UntoldDetails.takesPrivileges }
 }

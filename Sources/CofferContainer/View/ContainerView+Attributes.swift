@@ -14,13 +14,15 @@ extension ContainerView {
   }
 
   /// Takes from whatever is no folder what gives whoever runs it another identity: the set-user-ID bit, the set-group-ID bit
-  /// where its group may run it (elsewhere that bit means a lock), and its capabilities.
-  public func dropPrivileges(of number: InodeNumber) throws(ViewError) {
+  /// where its group may run it or `isMember` says that who changes it is not of its group, and its capabilities.
+  public func dropPrivileges(of number: InodeNumber, isMember: (_ group: UInt32) -> Bool) throws(ViewError) {
     try perform(.writing, on: number) { vault in
       let found = try vault.attributes(of: number)
       guard found.kind != .directory else { return }
-      let bits = found.permissions & (found.permissions & 0o010 != 0 ? 0o6000 : 0o4000)
-      if bits != 0 { try vault.setAttributes(AttributeChanges(permissions: found.permissions & ~bits), of: number) }
+      let bits = found.permissions & 0o6000
+      let losesGroup = bits & 0o2000 != 0 && (found.permissions & 0o010 != 0 || !isMember(found.owner.group))
+      let lost = losesGroup ? bits : bits & 0o4000
+      if lost != 0 { try vault.setAttributes(AttributeChanges(permissions: found.permissions & ~lost), of: number) }
       if found.kind == .file { try Self.dropCapabilities(of: number, in: vault) }
     }
   }

@@ -57,6 +57,9 @@ public final class ViewFile: Sendable {
     try perform(.writing) { try $0.punchHole(range) }
   }
 
+  /// Lets the content count as changed now, also where it is what it was.
+  public func touch() throws(ViewError) { try perform(.writing) { try $0.touch() } }
+
   /// SEEK_DATA; `noSuchPlace` where nothing but holes follows, or the offset lies behind the end.
   public func nextData(from offset: UInt64) throws(ViewError) -> UInt64 {
     try perform(.reading) { file in

@@ -42,6 +42,15 @@ extension FileNode {
     return written
   }
 
+  /// Lets the content count as changed now.
+  func touch() throws {
+    defer { tellChange() }
+    try writing.withLock { _ in
+      try requireWritable()
+      didChange()
+    }
+  }
+
   /// Stores something where too much waits in memory.
   private func relieve() throws {
     isUnrelieved.store(true, ordering: .relaxed)

@@ -1,5 +1,5 @@
 public import CofferFiles
-public import CofferSystem
+internal import CofferSystem
 internal import Synchronization
 
 /// A file opened for reading or writing, from any number of threads.
@@ -111,19 +111,11 @@ public final class OpenFile: Sendable {
     return try VaultError.catching { try node.nextHole(from: offset) }
   }
 
-  /// Sets times; nil leaves one as it is.
-  public func setModified(_ modified: Timestamp?, accessed: Timestamp? = nil) throws(VaultError) {
+  /// Lets the content count as changed now, also where it is what it was.
+  public func touch() throws(VaultError) {
     try begin(.writing)
     defer { end() }
-    try vault.change(adding: .inPlace) { session in
-      var inode = try session.inode(self.node.number)
-      if let modified { inode.modified = modified }
-      if let accessed { inode.accessed = accessed }
-      inode.changed = self.vault.time.now()
-      try session.store(inode)
-      session.note(.attributes(of: inode.number))
-      if modified != nil { session.afterOperation { self.node.forgetModified() } }
-    }
+    try VaultError.catching { try node.touch() }
   }
 
   /// The content as it is now, to be read whatever happens to the file.

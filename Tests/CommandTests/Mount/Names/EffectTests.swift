@@ -111,6 +111,15 @@ import Testing
     Effect("fallocate with FALLOC_FL_ZERO_RANGE", ["file": "mc", "again": "mc"]) {
       try Kernel.open($0("file"), O_RDWR).change(RangeChange.zero, 2, 3)
     },
+    Effect("fallocate of what is there", ["file": "mc", "again": "mc"]) {
+      try Kernel.open($0("file"), O_RDWR).change(RangeChange.allocate, 0, 2)
+    },
+    Effect("fallocate behind the end that keeps the size", ["empty": "mc"]) {
+      try Kernel.open($0("empty"), O_RDWR).change(RangeChange.keepSize, 0, 100)
+    },
+    Effect("fallocate with FALLOC_FL_PUNCH_HOLE where there is nothing", ["empty": "mc"]) {
+      try Kernel.open($0("empty"), O_RDWR).change(RangeChange.punchHole | RangeChange.keepSize, 10, 100)
+    },
     Effect("copy_file_range", ["empty": "mc"]) {
       try Kernel.open($0("empty"), O_WRONLY).copy(4, from: Kernel.open($0("file"), O_RDONLY), at: 0, to: 0)
     },
