@@ -86,6 +86,33 @@ import Testing
     #expect(try await company.policy().apps.isEmpty)
   }
 
+  @Test func `an earlier revision brings back no app that was removed, and one of another name with its end`()
+    async throws
+  {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let person = try await Person(company)
+    let end = harness.time.seconds + 1000
+    let id = try await Self.approved(person, until: end)
+    let path = "/v1/apps/\(id)"
+    func restore() async throws {
+      let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/policy")]
+      #expect(
+        try await harness.send(.post, "/v1/revisions/2/restore", token: company.owner, headers: headers).status == 200)
+    }
+    let before = try await company.policy().apps
+    let changed = try await person.send(
+      .put, path, json: Company.app("another", more: #","expiresAt":\#(end)"#),
+      headers: [.ifMatch: try await company.tag(path)])
+    #expect(changed.status == 200)
+    try await restore()
+    #expect(try await company.policy().apps == before)
+    #expect(try await harness.send(.get, path, token: company.owner).json(View.self).expiresAt == end)
+    #expect(try await person.send(.delete, path, headers: [.ifMatch: try await company.tag(path)]).status == 204)
+    try await restore()
+    #expect(try await company.policy().apps.isEmpty)
+  }
+
   private static func twoPeople(_ company: Company) async throws -> Reply {
     try await company.harness.send(
       .put, "/v1/approval-settings", token: company.owner,

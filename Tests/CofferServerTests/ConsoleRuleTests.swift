@@ -195,8 +195,27 @@ import Testing
     let stale = form
     form.set("actions", "print", "screenshot")
     #expect(try await ConsoleTests.post(person, form.action, form.sent).status == 303)
-    #expect(try await ConsoleTests.post(person, stale.action, stale.sent).status == 412)
+    let refused = try await ConsoleTests.post(person, stale.action, stale.sent)
+    #expect(refused.status == 412)
     #expect(try await company.policy().rules.first?.actions == [.print, .screenshot])
+    // Who sends the form of that page once more has seen what is there: it shows nothing else.
+    let shown = try #require(ConsoleForm(String(decoding: refused.body, as: UTF8.self), action: form.action))
+    #expect(shown.sent.filter { $0.0 == "actions" }.map(\.1).sorted() == ["print", "screenshot"])
+    // Nor does what is not accepted for another reason become newer by that.
+    var wrong = stale
+    wrong.set("extensions", "p/df")
+    let typed = try await ConsoleTests.post(person, wrong.action, wrong.sent)
+    #expect(typed.status == 422)
+    let page = try #require(ConsoleForm(String(decoding: typed.body, as: UTF8.self), action: form.action))
+    #expect(page.sent.filter { $0.0 == "match" }.map(\.1) == stale.sent.filter { $0.0 == "match" }.map(\.1))
+    // A draft takes no more than what was seen either, and none is left of it.
+    for action in ["change", "remove"] {
+      let path = "/console/rules/r/\(action)"
+      let present = try #require(ConsoleForm(try await Self.page(person, "/console/rules/r"), action: path))
+      let sent = present.sent.filter { $0.0 != "match" } + stale.sent.filter { $0.0 == "match" } + [("then", "draft")]
+      #expect(try await ConsoleTests.post(person, path, sent).status == 412, "\(action)")
+    }
+    #expect(try await harness.store.read { try $0.countResources(.draft, tenant: company.tenant.id) } == 0)
   }
 
   @Test func `the question that a rule links to is about the rule`() async throws {

@@ -143,7 +143,10 @@ import Testing
       #expect(reply.status == 200)
       let before = try await company.policy()
       #expect(try await Self.send(person, form).status == 412, "\(action)")
+      form.set("then", "draft")
+      #expect(try await Self.send(person, form).status == 412, "\(action)")
       #expect(try await company.policy() == before, "\(action)")
+      #expect(try await company.harness.store.read { try $0.countResources(.draft, tenant: company.tenant.id) } == 0)
     }
   }
 

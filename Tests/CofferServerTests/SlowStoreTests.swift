@@ -108,6 +108,28 @@ import Testing
     #expect(store.writeCount == 2)
   }
 
+  @Test func `who knows a password and not the code does not find out by the store`() async throws {
+    let person = try await Person(company)
+    let code = try await SessionTests.addSecondFactor(person)
+    harness.time.advance(OneTimeCode.step)
+    func signIn(_ password: String, _ code: String) async throws -> Int {
+      try await send(
+        .post, "/v1/session",
+        json:
+          #"{"company":"\#(company.tenant.name)","email":"\#(person.email)","password":"\#(password)","code":"\#(code)"}"#
+      ).status
+    }
+    let right = code.code(step: OneTimeCode.step(at: harness.time.seconds))
+    let wrong = right == "000000" ? "000001" : "000000"
+    for (password, code) in [("another password", wrong), ("another password", right), (Person.password, wrong)] {
+      #expect(try await signIn(password, code) == 401)
+    }
+    #expect(store.writeCount == 0)
+    #expect(try await signIn(Person.password, right) == 201)
+    // Used up: the store says so, at the latest.
+    #expect(try await signIn(Person.password, right) == 401)
+  }
+
   @Test func `nobody waits for longer than told, and what was refused did not happen`() async throws {
     store.hold(writing: true)
     let first = Task { try await send(.post, "/items", token: company.owner, json: Company.item("a")) }

@@ -10,8 +10,14 @@ struct Form {
     self.action = action
   }
 
-  /// The one that was refused, if it is this one.
-  private var refusal: Visit.Refusal? { action.text == visit.path ? visit.refusal : nil }
+  /// The one that was refused, if it is this one. Where somebody else has changed the thing meanwhile, the form shows it as it is
+  /// now: who sends it once more shall have seen what they replace.
+  private var refusal: Visit.Refusal? {
+    guard action.text == visit.path, let refusal = visit.refusal,
+      ![.preconditionFailed, .preconditionRequired].contains(refusal.problem.name)
+    else { return nil }
+    return refusal
+  }
 
   static func token(_ visit: Visit) -> HTML? {
     guard let token = visit.signedIn?.csrfToken else { return nil }
@@ -32,7 +38,8 @@ struct Form {
   /// What was typed into this form, when it was refused.
   var refused: FormValues? { refusal?.values }
 
-  /// - Parameter match: the version of the thing as the page shows it: who sends the form has seen it.
+  /// - Parameter match: the version of the thing as the page shows it: who sends the form has seen it. One that shows what was typed
+  ///   before keeps the version that was seen then.
   /// - Parameter then: other buttons, with what they send as `then`.
   func callAsFunction(
     _ button: String, then: KeyValuePairs<String, String> = [:], match: EntityTag? = nil, style: String = "",
@@ -40,7 +47,9 @@ struct Form {
   ) -> HTML {
     Tag.form(.post, .action(action), .noValidate) {
       Self.token(visit)
-      if let match { Tag.input(.type("hidden"), .name("match"), .value(match.description)) }
+      if let match = match?.description {
+        Tag.input(.type("hidden"), .name("match"), .value(refusal?.values.text("match") ?? match))
+      }
       fields()
       Tag.p(.class("buttons")) {
         Tag.button(.type("submit"), style.isEmpty ? nil : .class(style)) { button }

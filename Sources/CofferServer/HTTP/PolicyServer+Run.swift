@@ -14,10 +14,11 @@ extension PolicyServer {
   /// - Throws: `ServerError.invalidTLS`, `.cannotListen`.
   public func run(_ options: ServerOptions, onListening: @escaping @Sendable (Int) async -> Void) async throws {
     let credentials = try options.tls.map(TLSCredentials.init)
-    // The last one stops first: the streams must have ended before the server waits for its requests.
+    // The last one stops first: the streams must have ended before the server waits for its requests, and what it refuses until
+    // then is to be recorded as well.
     let services: [any Service] = [
-      try application(options, credentials, onListening: onListening), EventService(server: self),
-      RecordService(server: self), TLSService(credentials: credentials, log: log),
+      RecordService(server: self), try application(options, credentials, onListening: onListening),
+      EventService(server: self), TLSService(credentials: credentials, log: log),
     ]
     var configuration = ServiceGroupConfiguration(
       services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: log.forLibraries)

@@ -15,7 +15,7 @@ extension PolicyServer {
     }
     let settings = try await commit(caller) { change in
       var tenant = try found(change.transaction.tenant(id: caller.tenant))
-      try call.requireMatch(EntityTag(of: Response.encoded(tenant.settings.managed ?? [:])))
+      try call.requireMatch(Self.tag(managed: tenant.settings))
       guard values != tenant.settings.managed ?? [:] else { return tenant.settings }
       let (before, old) = (tenant.settings, tenant.settings.managed ?? [:])
       tenant.settings.managed = values.isEmpty ? nil : values
@@ -34,8 +34,11 @@ extension PolicyServer {
     return Self.managed(settings)
   }
 
+  static func tag(managed settings: Settings) -> EntityTag {
+    EntityTag(of: Response.encoded(settings.managed ?? [:]))
+  }
+
   private static func managed(_ settings: Settings) -> Response {
-    let values = settings.managed ?? [:]
-    return .json(values, headers: [.eTag: EntityTag(of: Response.encoded(values)).description])
+    .json(settings.managed ?? [:], headers: [.eTag: tag(managed: settings).description])
   }
 }

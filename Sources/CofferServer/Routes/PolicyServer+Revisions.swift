@@ -56,7 +56,7 @@ extension PolicyServer {
   }
 
   /// Brings back what an earlier revision said, as a new one. Where two people have to approve, an app that is not
-  /// approved now is not brought back by one.
+  /// approved now is not brought back by one. Nor is an app that was removed since: how long it was approved for is gone with it.
   @Sendable func restoreRevision(_ call: Call, _ caller: Caller) async throws -> Response {
     let number = try Self.number(call)
     let next = try await commit(caller) { change in
@@ -89,34 +89,39 @@ extension PolicyServer {
       _ = try transaction.update(app, tenant: tenant)
       try change.record(.appRevoked, app.approval.id, from: old, to: AppView(app))
     }
-    for approval in earlier.apps {
-      let known = try transaction.appRecord(tenant: tenant, identity: approval.identity)
+    // All before the first makes room. One that was given another name since is found by its id.
+    let known = try earlier.apps.map { approval in
+      try transaction.appRecord(tenant: tenant, identity: approval.identity)
+        ?? transaction.appRecord(tenant: tenant, id: approval.id)
+    }
+    for (approval, known) in zip(earlier.apps, known) {
+      guard let known else { continue }
       // An approval that had an end keeps it, and one that is over stays so.
-      if let end = known?.expiresAt, end <= change.now { continue }
+      if let end = known.expiresAt, end <= change.now { continue }
       var app = AppRecord(
-        approval: approval, state: .approved, expiresAt: known?.expiresAt,
+        approval: approval, state: .approved, expiresAt: known.expiresAt,
         details: .init(
           minimumVersion: versions[approval.id], requester: change.actor.description,
           approvers: [.init(actor: change.actor.description, at: change.now, reason: nil)]))
-      if let known, known.state == .approved, known.approval == approval,
-        known.details.minimumVersion == versions[approval.id]
-      {
+      if known.state == .approved, known.approval == approval, known.details.minimumVersion == versions[approval.id] {
         continue
       }
       guard !twoPeople else {
         throw HTTPProblem(.conflict, "It approves \(approval.bundleId), for which the company asks two people.")
       }
-      app.details.platform = known?.details.platform
-      // What has this name or this id today makes room.
-      for id in Set([approval.id, known?.approval.id ?? approval.id]) {
-        _ = try transaction.deleteApp(tenant: tenant, id: id)
+      app.details.platform = known.details.platform
+      // What has this id or this name today makes room: it is this app, or another one that has got its id since.
+      if let other = try transaction.appRecord(tenant: tenant, id: approval.id), known.approval.id != approval.id {
+        _ = try transaction.deleteApp(tenant: tenant, id: approval.id)
+        try change.record(.appRemoved, approval.id, ["revision": "\(earlier.revision)"], from: AppView(other))
       }
+      _ = try transaction.deleteApp(tenant: tenant, id: known.approval.id)
       try change.demandRoomForApp()
       guard try transaction.insert(app, tenant: tenant) else {
         throw HTTPProblem(.conflict, "An app stands in the way.")
       }
       try change.record(
-        .appApproved, approval.id, ["revision": "\(earlier.revision)"], from: known.map(AppView.init), to: AppView(app))
+        .appApproved, approval.id, ["revision": "\(earlier.revision)"], from: AppView(known), to: AppView(app))
     }
   }
 

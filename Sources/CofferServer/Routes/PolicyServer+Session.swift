@@ -71,6 +71,9 @@ extension PolicyServer {
       try await passwords.matches(
         password, known?.password, for: FairLine.Party(account: account, address: address)), let known
     else { throw refusedSignIn(target) }
+    // Before the store is asked to write: how long that takes would tell that the password was right.
+    var seen = known
+    guard try acceptsCode(code ?? "", for: &seen, now: time.now().seconds) else { throw refusedSignIn(target) }
     let (secret, id) = (BearerToken(.session), UUID().uuidString.lowercased())
     let signedIn = try await commit(.administrator(known.id), in: known.tenant) { change in
       // As it is now: the password or the second factor may have changed while the derivation ran.

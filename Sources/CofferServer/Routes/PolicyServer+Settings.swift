@@ -65,7 +65,7 @@ extension PolicyServer {
     let grace = Grace(warnAfter: body.warnAfter, blockAfter: body.blockAfter)
     try await commit(caller) { change in
       var tenant = try found(change.transaction.tenant(id: caller.tenant))
-      try call.requireMatch(EntityTag(of: Response.encoded(tenant.grace)))
+      try call.requireMatch(Self.tag(tenant.grace))
       guard grace != tenant.grace else { return }
       try TwoPeople.demandNarrowing(TwoPeople.widens(from: tenant.grace, to: grace), in: change)
       let old = tenant.grace
@@ -80,8 +80,10 @@ extension PolicyServer {
   }
 
   private static func response(_ grace: Grace) -> Response {
-    .json(grace, headers: [.eTag: EntityTag(of: Response.encoded(grace)).description])
+    .json(grace, headers: [.eTag: tag(grace).description])
   }
+
+  static func tag(_ grace: Grace) -> EntityTag { EntityTag(of: Response.encoded(grace)) }
 
   static func tag(_ settings: Settings) -> EntityTag { EntityTag(of: Response.encoded(shown(settings))) }
 

@@ -101,7 +101,7 @@ extension Console {
   @Sendable private func addClassification(_ visit: Visit) async throws -> Outcome {
     let label = try ClassificationFields.value(nil, visit)
     if visit.isForDraft {
-      return try await prepare("Classification \(label.id)", visit) {
+      return try await prepare("Classification \(label.id)", visit, inPlaceOf: nil) {
         try $0.put(label, in: \.classifications, inPlaceOf: nil)
       }
     }
@@ -113,7 +113,7 @@ extension Console {
     let id = try visit.call.name()
     let label = try ClassificationFields.value(id, visit)
     if visit.isForDraft {
-      return try await prepare("Classification \(id)", visit) {
+      return try await prepare("Classification \(id)", visit, inPlaceOf: inForce(.classification, id)) {
         try $0.put(label, in: \.classifications, inPlaceOf: id)
       }
     }
@@ -124,7 +124,9 @@ extension Console {
   @Sendable private func removeClassification(_ visit: Visit) async throws -> Outcome {
     if visit.isForDraft {
       let id = try visit.call.name()
-      return try await prepare("Classification \(id)", visit) { try $0.removeClassification(id) }
+      return try await prepare("Classification \(id)", visit, inPlaceOf: inForce(.classification, id)) {
+        try $0.removeClassification(id)
+      }
     }
     _ = try await classificationRoutes.remove(visit.asking(), visit.caller())
     return .see("/console/classifications", .policyChanged)

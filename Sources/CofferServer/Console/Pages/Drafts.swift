@@ -181,12 +181,37 @@ extension Console {
     return (try await answer.decoded(PolicyDraft.self), answer.headers[.eTag])
   }
 
+  /// The tag of something in force.
+  typealias TagInForce = @Sendable (any StoreTransaction, Tenant) throws -> EntityTag
+
+  /// The tag of a resource.
+  func inForce(_ kind: ResourceKind, _ id: String) -> TagInForce {
+    { [server] transaction, tenant in
+      EntityTag(of: try server.found(transaction.resource(kind, id: id, tenant: tenant.id)).body.utf8)
+    }
+  }
+
+  /// The tag of a part of a company's settings.
+  func inForce(_ tag: @escaping @Sendable (Tenant) -> EntityTag) -> TagInForce { { _, tenant in tag(tenant) } }
+
   /// Puts a change of what is in force into a new draft.
+  ///
+  /// - Parameter seen: what is changed, which has to be what the form showed; nil for what is new.
   func prepare(
-    _ note: String, _ visit: Visit, _ change: (inout PolicyContent) throws -> Void
+    _ note: String, _ visit: Visit, inPlaceOf seen: TagInForce?, _ change: (inout PolicyContent) throws -> Void
   ) async throws -> Outcome {
     var (draft, tag) = try await newDraft(note, visit)
     do {
+      if let seen {
+        try await store.read { [base = draft.base] transaction in
+          let tenant = try server.found(transaction.tenant(id: visit.person().administrator.tenant))
+          try visit.asking().requireMatch(seen(transaction, tenant))
+          // What the draft began with is what is in force.
+          guard try transaction.currentRevisionNumber(tenant: tenant.id) == base else {
+            throw HTTPProblem(.preconditionFailed, "The policy was changed at the same moment.")
+          }
+        }
+      }
       try change(&draft.content)
       let body: JSONValue = .object(["content": try JSONValue(encoding: draft.content)])
       tag = try await server.changeDraft(visit.asking(body, id: draft.id, match: tag), visit.caller()).headers[.eTag]

@@ -87,7 +87,7 @@ extension Console {
   @Sendable private func addFileType(_ visit: Visit) async throws -> Outcome {
     let type = try FileTypeFields.value(visit)
     if visit.isForDraft {
-      return try await prepare("File type .\(type.extension)", visit) {
+      return try await prepare("File type .\(type.extension)", visit, inPlaceOf: nil) {
         try $0.put(type, in: \.fileTypes, inPlaceOf: nil)
       }
     }
@@ -99,7 +99,9 @@ extension Console {
     let type = try FileTypeFields.value(visit)
     if visit.isForDraft {
       let name = try visit.call.name()
-      return try await prepare("File type .\(name)", visit) { try $0.put(type, in: \.fileTypes, inPlaceOf: name) }
+      return try await prepare("File type .\(name)", visit, inPlaceOf: inForce(.fileType, name)) {
+        try $0.put(type, in: \.fileTypes, inPlaceOf: name)
+      }
     }
     _ = try await fileTypeRoutes.replace(visit.asking(JSONValue(encoding: type)), visit.caller())
     return .see("/console/file-types", .policyChanged)
@@ -108,7 +110,7 @@ extension Console {
   @Sendable private func removeFileType(_ visit: Visit) async throws -> Outcome {
     if visit.isForDraft {
       let name = try visit.call.name()
-      return try await prepare("File type .\(name)", visit) {
+      return try await prepare("File type .\(name)", visit, inPlaceOf: inForce(.fileType, name)) {
         try $0.put(nil as FileType?, in: \.fileTypes, inPlaceOf: name)
       }
     }

@@ -131,7 +131,7 @@ extension Console {
       if visit.may(.changePolicy) && !difference.lines.isEmpty {
         Tag.p {
           "What it says is signed as a new revision, \(shown.current.number + 1). An approval that is over by now stays "
-            + "over. The keys stay as they are."
+            + "over, and an app that was removed since does not come back. The keys stay as they are."
         }
         Form(visit, "/console/revisions/\(number)/restore")(
           "Go back to revision \(number)", match: EntityTag(digest: shown.current.digest)

@@ -133,7 +133,9 @@ extension Console {
 
   /// Another rule in place of the one of this id, a new one, or none.
   private func prepareRule(_ rule: Rule?, in id: String?, _ visit: Visit) async throws -> Outcome {
-    try await prepare("Rule \(rule?.id ?? id ?? "")", visit) { try $0.put(rule, in: \.rules, inPlaceOf: id) }
+    try await prepare("Rule \(rule?.id ?? id ?? "")", visit, inPlaceOf: id.map { inForce(.rule, $0) }) {
+      try $0.put(rule, in: \.rules, inPlaceOf: id)
+    }
   }
 }
 

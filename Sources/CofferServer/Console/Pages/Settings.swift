@@ -63,7 +63,7 @@ extension Console {
       if visit.may(.changePolicy) {
         form(
           "Save the times", then: ["draft": "Put the times into a draft"],
-          match: EntityTag(of: Response.encoded(tenant.grace))
+          match: PolicyServer.tag(tenant.grace)
         ) {
           SettingFields(form: form).grace(tenant.grace)
         }
@@ -82,7 +82,7 @@ extension Console {
       if visit.may(.changePolicy) {
         form(
           "Save how devices are set", then: ["draft": "Put how devices are set into a draft"],
-          match: EntityTag(of: Response.encoded(values))
+          match: PolicyServer.tag(managed: tenant.settings)
         ) {
           ManagedFields(form: form, values: values).html
         }
@@ -116,21 +116,35 @@ extension Console {
 
   @Sendable private func saveOwnerActions(_ visit: Visit) async throws -> Outcome {
     let settings = try SettingFields.owner(visit)
-    if visit.isForDraft { return try await prepare("What the person may do", visit) { $0.setOwner(settings) } }
+    if visit.isForDraft {
+      return try await prepare("What the person may do", visit, inPlaceOf: inForce { PolicyServer.tag($0.settings) }) {
+        $0.setOwner(settings)
+      }
+    }
     _ = try await server.replaceSettings(visit.asking(JSONValue(encoding: settings)), visit.caller())
     return .see("/console/settings", .saved)
   }
 
   @Sendable private func saveGrace(_ visit: Visit) async throws -> Outcome {
     let grace = try SettingFields.grace(visit)
-    if visit.isForDraft { return try await prepare("Devices without news", visit) { $0.grace = grace } }
+    if visit.isForDraft {
+      return try await prepare("Devices without news", visit, inPlaceOf: inForce { PolicyServer.tag($0.grace) }) {
+        $0.grace = grace
+      }
+    }
     _ = try await server.replaceGrace(visit.asking(JSONValue(encoding: grace)), visit.caller())
     return .see("/console/settings", .saved)
   }
 
   @Sendable private func saveManaged(_ visit: Visit) async throws -> Outcome {
     let values = try ManagedFields.values(visit)
-    if visit.isForDraft { return try await prepare("How devices are set", visit) { $0.setManaged(values) } }
+    if visit.isForDraft {
+      return try await prepare(
+        "How devices are set", visit, inPlaceOf: inForce { PolicyServer.tag(managed: $0.settings) }
+      ) {
+        $0.setManaged(values)
+      }
+    }
     _ = try await server.replaceManagedSettings(visit.asking(.object(values)), visit.caller())
     return .see("/console/settings", .saved)
   }

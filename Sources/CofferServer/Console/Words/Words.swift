@@ -188,7 +188,7 @@ enum Words {
       "\(problem.detail) Your role does not include it. Ask an owner of your company."
     case .crossSite: "The form did not come from a page of your session. Open the page again, and repeat it there."
     case .preconditionFailed, .preconditionRequired:
-      "Somebody changed it meanwhile. This page shows it as it is now: look at it, and repeat your change."
+      "Somebody changed it meanwhile. This page shows it as it is now, without your change: look at it, and repeat that."
     case .unavailable: "The server cannot reach its store. Nothing was changed. Try again in a few seconds."
     case .tooManyRequests: "There were too many attempts. \(problem.detail)"
     case .internalError: "The server failed. Its log says more."
