@@ -52,7 +52,12 @@ struct RestoreCommand: AsyncParsableCommand {
       try ProcessHardening.apply()
       let directory = try DataDirectory.restore(try data.resolved(), database: file, serverKey: serverKey)
       // Opening verifies that store and key belong together, and that this version can read it.
-      try SQLitePolicyStore(directory).close()
+      do {
+        try SQLitePolicyStore(directory).close()
+      } catch {
+        directory.undoRestoration()
+        throw error
+      }
     }
   }
 }

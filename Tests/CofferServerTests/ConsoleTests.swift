@@ -191,9 +191,12 @@ import Testing
     let harness = try Harness()
     let person = try await Person(try await harness.company())
     let look: HTTPFields = [.cookie: person.cookie, .refresh: "1"]
+    harness.server.watchers.hub.close()
     for _ in 0..<5 {
       harness.time.advance(300)
       #expect(try await harness.send(.get, "/console", headers: look).status == 200)
+      // Nor one whose stream was cut, and which opens another.
+      #expect(try await harness.send(.get, "/console/events", headers: [.cookie: person.cookie]).status == 503)
     }
     harness.time.advance(301)
     #expect(try await harness.send(.get, "/console", headers: look).status == 303)

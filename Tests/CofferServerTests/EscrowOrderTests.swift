@@ -43,6 +43,19 @@ import Testing
     let (first, second) = (HybridKey(), HybridKey())
     #expect(try await Self.put(company, #"{"escrow":true}"#) == 409)
     #expect(try await Self.put(company, #"{"escrow":"a document of their own"}"#) == 422)
+    // Nor by a draft.
+    struct Made: Decodable { let id: String }
+    let draft = try await harness.send(
+      .post, "/v1/drafts", token: company.owner,
+      json: """
+        {"content":{"rules":[],"classifications":[],"fileTypes":[],"grace":{"warnAfter":1,"blockAfter":2},
+        "settings":{"ownerActions":[],"allowFilteredTier":false,"managed":{"escrow":true}}}}
+        """)
+    let path = "/v1/drafts/\(try draft.json(Made.self).id)"
+    let published = try await harness.send(
+      .post, "\(path)/publish", token: company.owner, headers: [.ifMatch: try await company.tag(path)])
+    #expect(published.status == 409)
+    #expect(try await company.policy().settings.managed == nil)
     try await Self.delegate(company, first)
     let before = try await company.policy()
     #expect(before.settings.managed == nil)

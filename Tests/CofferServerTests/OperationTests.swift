@@ -86,6 +86,8 @@ import Testing
     try Data(repeating: 1, count: 32).write(to: URL(fileURLWithPath: folder("other.key")))
     let foreign = try command("restore", backup, "--server-key", folder("other.key"), "--data", folder("foreign"))
     #expect(foreign.code == 65)
+    // The same place may be tried again with the right one.
+    #expect(try command("restore", backup, "--server-key", key, "--data", folder("foreign")).code == 0)
     #expect(try command("restore", backup, "--server-key", key, "--data", restored.data).code == 0)
     _ = try await restored.serving { url in
       let items = try await send("GET", url + "/items", token: token)

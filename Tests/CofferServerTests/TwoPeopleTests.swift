@@ -238,6 +238,8 @@ import Testing
     }
     try await remake()
     #expect(try await harness.send(.get, path, token: company.owner).json(Shown.self).groups == [])
+    let told = try await company.auditEntries().last { $0.action == "device.changed" }
+    #expect(told?.subject.map { path.hasSuffix($0) } == true && told?.details["groups"] == "")
   }
 
   @Test func `a file type may be called c++`() async throws {

@@ -17,7 +17,7 @@ struct Console: Sendable {
         ConsoleRoute(method: .get, path: "/", access: .redirect("/console")),
         ConsoleRoute(method: .get, path: RouterPath(Asset.style.path.text), access: .asset(.style)),
         ConsoleRoute(method: .get, path: RouterPath(Asset.script.path.text), access: .asset(.script)),
-        ConsoleRoute(method: .get, path: "/console/events", access: .other(nil, streamNews)),
+        ConsoleRoute(method: .get, path: "/console/events", access: .stream(streamNews)),
       ]
   }
 

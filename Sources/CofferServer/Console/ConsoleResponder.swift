@@ -51,6 +51,10 @@ struct ConsoleResponder: HTTPResponder {
       return try await asVisitor(request, permission) { visitor in
         try await body(visit(request, context, visitor, query(request)))
       }
+    case .stream(let body):
+      return try await asVisitor(request, nil, isLook: true) { visitor in
+        try await body(visit(request, context, visitor, query(request)))
+      }
     case .change(let permission, let change):
       return try await asSender(request, permission) { visitor, values in
         try await perform(change, visit(request, context, visitor, values))
@@ -62,11 +66,11 @@ struct ConsoleResponder: HTTPResponder {
     }
   }
 
+  /// - Parameter isLook: a page asks by itself, as it does when it looks for news: no sign that somebody sits before it.
   private func asVisitor<Value>(
-    _ request: Request, _ permission: Permission?, _ body: (SignedIn) async throws -> Value
+    _ request: Request, _ permission: Permission?, isLook: Bool = false, _ body: (SignedIn) async throws -> Value
   ) async throws -> Value {
-    // A page that looks for news by itself is no sign that somebody sits before it.
-    let isLook = request.headers.contains(.refresh)
+    let isLook = isLook || request.headers.contains(.refresh)
     let visitor = try permitted(try await authentication.session(of: request, isUse: !isLook), permission)
     return try await StoreLine.asking(as: visitor.administrator.tenant, holding: 0) { try await body(visitor) }
   }

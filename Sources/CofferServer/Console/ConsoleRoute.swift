@@ -20,7 +20,9 @@ struct ConsoleRoute: Sendable {
     case change(Permission?, Change)
     /// Answers with something else than a page.
     case other(Permission?, @Sendable (Visit) async throws -> Response)
-    /// The same for a form.
+    /// The same, where a page asks for it by itself: no sign that somebody sits before it.
+    case stream(@Sendable (Visit) async throws -> Response)
+    /// As `other`, for a form.
     case otherChange(Permission?, @Sendable (Visit) async throws -> Response)
     /// A file of the console's own.
     case asset(Asset)

@@ -57,6 +57,14 @@ public struct DataDirectory: Sendable {
     return try DataDirectory(path, creating: false, files: files)
   }
 
+  /// Takes away what ``restore(_:database:serverKey:files:)`` made, where that turned out to be of no use: the same may be tried again.
+  public func undoRestoration(files: FileSystem = FileSystem()) {
+    guard let folder = try? files.open(path, .directory) else { return }
+    for name in [Self.keyName] + ["-wal", "-shm", "-journal", ""].map({ Self.databaseName + $0 }) {
+      _ = try? files.unlink(name, in: folder)
+    }
+  }
+
   private static func copy(
     _ source: OwnedDescriptor, to name: String, in folder: OwnedDescriptor, files: FileSystem
   ) throws {

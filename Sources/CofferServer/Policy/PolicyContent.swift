@@ -65,6 +65,7 @@ struct PolicyContent: Codable, Hashable, Sendable {
     for type in fileTypes { try insert(.fileType, type.extension, type, change) }
     tenant.settings = settings
     tenant.grace = grace
+    try tenant.demandEscrowKey()
     try transaction.update(tenant)
     change.isPolicyChanged = true
   }

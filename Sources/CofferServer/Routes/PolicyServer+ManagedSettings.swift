@@ -19,11 +19,7 @@ extension PolicyServer {
       guard values != tenant.settings.managed ?? [:] else { return tenant.settings }
       let (before, old) = (tenant.settings, tenant.settings.managed ?? [:])
       tenant.settings.managed = values.isEmpty ? nil : values
-      guard !tenant.settings.managedSettings.isEscrowAsked || tenant.escrowDelegation != nil else {
-        throw HTTPProblem(
-          .conflict,
-          "There is no escrow key yet: name one first, on the page Keys or by POST /v1/keys/delegations.")
-      }
+      try tenant.demandEscrowKey()
       try TwoPeople.demandNarrowing(TwoPeople.widens(from: before, to: tenant.settings), in: change)
       try change.transaction.update(tenant)
       try change.record(
@@ -40,5 +36,15 @@ extension PolicyServer {
 
   private static func managed(_ settings: Settings) -> Response {
     .json(settings.managed ?? [:], headers: [.eTag: tag(managed: settings).description])
+  }
+}
+
+extension Tenant {
+  /// Throws where vaults are to be sealed to an escrow key and there is none: devices would seal to nobody.
+  func demandEscrowKey() throws {
+    guard !settings.managedSettings.isEscrowAsked || escrowDelegation != nil else {
+      throw HTTPProblem(
+        .conflict, "There is no escrow key yet: name one first, on the page Keys or by POST /v1/keys/delegations.")
+    }
   }
 }

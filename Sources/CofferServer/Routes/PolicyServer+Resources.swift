@@ -173,8 +173,11 @@ struct ResourceRoutes<Resource: NamedResource>: Sendable {
       guard var state = try change.transaction.deviceState(tenant: change.tenant, id: device),
         state.groups.contains(group)
       else { continue }
+      let old = state.groups
       state.groups.removeAll { $0 == group }
       try change.transaction.update(state, tenant: change.tenant, id: device)
+      try change.record(
+        .deviceChanged, device, ["groups": state.groups.joined(separator: " ")], from: old, to: state.groups)
       change.changedDevices.append(device)
     }
   }
