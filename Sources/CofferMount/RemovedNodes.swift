@@ -20,6 +20,7 @@ final class RemovedNodes: Sendable {
 
   /// As `keep`, for what nobody is about to open. Uses nothing but memory.
   func note(_ attributes: FileAttributes) {
+    let attributes = Self.withoutName(attributes)
     known.withLock { known in
       known[attributes.number] =
         known[attributes.number]?.with(attributes) ?? Node(attributes: attributes, file: nil, target: nil)
@@ -28,9 +29,16 @@ final class RemovedNodes: Sendable {
 
   /// Called before the name goes, so that nobody asks between; it means nothing where it stays.
   func keep(_ attributes: FileAttributes, _ file: ViewFile? = nil, target: [UInt8]? = nil) {
-    let node = Node(attributes: attributes, file: file, target: target)
+    let node = Node(attributes: Self.withoutName(attributes), file: file, target: target)
     let former = known.withLock { $0.updateValue(node, forKey: attributes.number) }
     try? former?.file?.close()
+  }
+
+  /// Its last name goes now, which changes it.
+  private static func withoutName(_ attributes: FileAttributes) -> FileAttributes {
+    var attributes = attributes
+    attributes.changed = max(attributes.changed, SystemTime().now())
+    return attributes
   }
 
   /// Where a symbolic link led; nil where that is not known.

@@ -54,7 +54,7 @@ struct RestoreCommand: AsyncParsableCommand {
       // Opening verifies that store and key belong together, and that this version can read it.
       do {
         try SQLitePolicyStore(directory).close()
-      } catch {
+      } catch let error as StoreError where error.isForGood {
         directory.undoRestoration()
         throw error
       }

@@ -105,12 +105,59 @@ import Testing
       .put, path, json: Company.app("another", more: #","expiresAt":\#(end)"#),
       headers: [.ifMatch: try await company.tag(path)])
     #expect(changed.status == 200)
+    // Asked for without an end now, which is none that it was approved with.
+    let endless = try await person.send(
+      .put, path, json: Company.app("another"), headers: [.ifMatch: try await company.tag(path)])
+    #expect(endless.status == 200)
     try await restore()
     #expect(try await company.policy().apps == before)
     #expect(try await harness.send(.get, path, token: company.owner).json(View.self).expiresAt == end)
     #expect(try await person.send(.delete, path, headers: [.ifMatch: try await company.tag(path)]).status == 204)
+    // Nor by somebody who asks for one of the same name.
+    _ = try await company.make("/v1/apps", Company.app())
     try await restore()
     #expect(try await company.policy().apps.isEmpty)
+  }
+
+  @Test func `an earlier revision brings back each app once, and what gives way is told`() async throws {
+    let harness = try Harness()
+    let company = try await harness.company()
+    let person = try await Person(company)
+    let (first, second) = (
+      try await company.make("/items", Company.item("one")), try await company.make("/items", Company.item("two"))
+    )
+    let before = try await company.policy()
+    func change(_ id: String, _ name: String) async throws {
+      let reply = try await harness.send(.put, "/items/\(id)", token: company.owner, json: Company.item(name))
+      #expect(reply.status == 200)
+    }
+    func restore() async throws {
+      let headers: HTTPFields = [.ifMatch: try await company.tag("/v1/policy")]
+      let path = "/v1/revisions/\(before.revision)/restore"
+      #expect(try await person.send(.post, path, headers: headers).status == 200)
+    }
+    func names() async throws -> [String: String] {
+      Dictionary(uniqueKeysWithValues: try await company.policy().apps.map { ($0.id, $0.bundleId) })
+    }
+    // Names that changed places.
+    for (id, name) in [(first, "three"), (second, "one"), (first, "two")] { try await change(id, name) }
+    try await restore()
+    #expect(try await names() == [first: "one", second: "two"])
+    // One that was removed, and whose name the other has now.
+    #expect(try await harness.send(.delete, "/items/\(second)", token: company.owner).status == 204)
+    try await change(first, "two")
+    try await restore()
+    #expect(try await names() == [first: "one"])
+    // A third one that has got the name since.
+    try await change(first, "three")
+    let third = try await company.make("/items", Company.item("one"))
+    try await restore()
+    #expect(try await names() == [first: "one"])
+    let entries = try await company.auditEntries()
+    #expect(entries.contains { $0.action == "app.removed" && $0.subject == third })
+    // What would change is what does: nothing more.
+    let page = try await ConsoleRuleTests.page(person, "/console/revisions/\(before.revision)")
+    #expect(page.contains("Nothing: what is in force says the same.") && !page.contains("/restore"))
   }
 
   private static func twoPeople(_ company: Company) async throws -> Reply {

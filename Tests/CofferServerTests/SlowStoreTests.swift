@@ -126,8 +126,16 @@ import Testing
     }
     #expect(store.writeCount == 0)
     #expect(try await signIn(Person.password, right) == 201)
-    // Used up: the store says so, at the latest.
-    #expect(try await signIn(Person.password, right) == 401)
+    // Used up: two at the same moment find it unused, and one signs in.
+    harness.time.advance(OneTimeCode.step)
+    let next = code.code(step: OneTimeCode.step(at: harness.time.seconds))
+    store.hold(writing: true)
+    let both = (0..<2).map { _ in Task { try await signIn(Person.password, next) } }
+    await settle { store.heldCount == 1 && server.store.waitingCount == 1 }
+    store.hold()
+    var found: [Int] = []
+    for task in both { found.append(try await task.value) }
+    #expect(found.sorted() == [201, 401])
   }
 
   @Test func `nobody waits for longer than told, and what was refused did not happen`() async throws {

@@ -80,7 +80,8 @@ private struct RecordService: Service {
         await server.recordRefusedSignIns()
       }
     }
-    await server.recordRefusedSignIns(all: true)
+    // Also where the server was told to wait no longer for its requests.
+    await Task { await server.recordRefusedSignIns(all: true) }.value
   }
 }
 

@@ -46,8 +46,9 @@ public struct DataDirectory: Sendable {
     let folder = try files.open(path, .directory)
     guard try files.names(in: folder).isEmpty else { throw ServerError.dataDirectoryNotEmpty }
     try folder.setPermissions(0o700)
+    let copy = try files.open(databaseName, [.writeOnly, .createNew], permissions: 0o600, in: folder)
     do {
-      try copy(backup, to: databaseName, in: folder, files: files)
+      try Self.copy(backup, to: copy)
       // Last: a folder with a database and no key is refused, so that an interrupted restoration is not taken for one.
       try files.replaceDurably(keyName, in: folder, with: bytes)
     } catch {
@@ -65,10 +66,7 @@ public struct DataDirectory: Sendable {
     }
   }
 
-  private static func copy(
-    _ source: OwnedDescriptor, to name: String, in folder: OwnedDescriptor, files: FileSystem
-  ) throws {
-    let file = try files.open(name, [.writeOnly, .createNew], permissions: 0o600, in: folder)
+  private static func copy(_ source: OwnedDescriptor, to file: OwnedDescriptor) throws {
     var portion = [UInt8](repeating: 0, count: 1 << 20)
     while true {
       let count = try portion.withUnsafeMutableBytes { try source.read(into: $0) }

@@ -40,6 +40,8 @@ public struct AppRecord: Sendable {
     public var approvers: [Approver]
     public var revokedBy: String?
     public var revocationReason: String?
+    /// Of one that is asked for otherwise than it was approved: until when that held, in seconds since 1970.
+    public var formerEnd: Int64?
 
     public init(
       platform: String? = nil, minimumVersion: String? = nil, requester: String? = nil, reason: String? = nil,
@@ -66,11 +68,16 @@ public struct AppRecord: Sendable {
     self.details = details
   }
 
+  static let versionRulePrefix = "minimum-version."
+
+  /// Until when it is approved, or was the last time; nil is without end.
+  var approvedUntil: Int64? { state == .requested ? details.formerEnd : expiresAt }
+
   /// The rule that keeps older versions out.
   var versionRule: Rule? {
     details.minimumVersion.map { version in
       Rule(
-        id: "minimum-version.\(approval.id)", effect: .forbid, apps: [approval.identity],
+        id: Self.versionRulePrefix + approval.id, effect: .forbid, apps: [approval.identity],
         conditions: [Condition(.appVersion(VersionRange(below: version)))])
     }
   }

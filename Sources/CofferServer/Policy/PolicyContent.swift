@@ -42,7 +42,12 @@ struct PolicyContent: Codable, Hashable, Sendable {
   }
 
   /// Whether a rule's id is one that this server gives.
-  static func isOwn(_ id: String) -> Bool { id.hasPrefix("minimum-version.") }
+  static func isOwn(_ id: String) -> Bool { appOfOwn(id) != nil }
+
+  /// The app that a rule of this server's own is about, by the rule's id.
+  static func appOfOwn(_ id: String) -> String? {
+    id.hasPrefix(AppRecord.versionRulePrefix) ? String(id.dropFirst(AppRecord.versionRulePrefix.count)) : nil
+  }
 
   func policy(
     of tenant: Tenant, revision: Int64, issuedAt: Int64, notAfter: Int64, prevHash: String?, apps: [AppRecord]
@@ -63,9 +68,10 @@ struct PolicyContent: Codable, Hashable, Sendable {
     for rule in rules { try insert(.rule, rule.id, rule, change) }
     for classification in classifications { try insert(.classification, classification.id, classification, change) }
     for type in fileTypes { try insert(.fileType, type.extension, type, change) }
+    let wasEscrowAsked = tenant.settings.managedSettings.isEscrowAsked
     tenant.settings = settings
     tenant.grace = grace
-    try tenant.demandEscrowKey()
+    if !wasEscrowAsked { try tenant.demandEscrowKey() }
     try transaction.update(tenant)
     change.isPolicyChanged = true
   }

@@ -38,7 +38,8 @@ extension PolicyServer {
   @Sendable func changeApp(_ call: Call, _ caller: Caller) async throws -> Response {
     let (id, body) = (try call.id(), try call.strict(AppBody.self))
     return try await changeApp(call, caller, id: id) { old, change in
-      let new = try body.record(id: id, requester: caller.actor, now: change.now)
+      var new = try body.record(id: id, requester: caller.actor, now: change.now)
+      new.details.formerEnd = old.approvedUntil
       guard try change.transaction.update(new, tenant: caller.tenant) else { throw Self.appExists }
       change.isPolicyChanged = old.state == .approved
       try change.record(.appChanged, id, Self.details(new), from: AppView(old), to: AppView(new))

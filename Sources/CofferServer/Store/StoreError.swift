@@ -11,6 +11,11 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The store belongs to another server key than the one given.
   case foreignServerKey
 
+  /// The store will not be opened with this key and this version, however often that is tried.
+  public var isForGood: Bool {
+    if case .unavailable = self { false } else { true }
+  }
+
   public var description: String {
     switch self {
     case .unavailable(let code): "the store is not available (code \(code)); try again later"

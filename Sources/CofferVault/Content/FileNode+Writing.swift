@@ -44,7 +44,8 @@ extension FileNode {
 
   /// Lets the content count as changed now.
   func touch() throws {
-    defer { tellChange() }
+    // Nobody has to read it anew.
+    defer { if !vault.changeObservers.isEmpty { vault.changeObservers.tell([.attributes(of: number)]) } }
     try writing.withLock { _ in
       try requireWritable()
       didChange()

@@ -200,17 +200,16 @@ extension Console {
   func prepare(
     _ note: String, _ visit: Visit, inPlaceOf seen: TagInForce?, _ change: (inout PolicyContent) throws -> Void
   ) async throws -> Outcome {
+    let base = try await store.read { transaction -> Int64? in
+      guard let seen else { return nil }
+      let tenant = try server.found(transaction.tenant(id: visit.person().administrator.tenant))
+      try visit.asking().requireMatch(seen(transaction, tenant))
+      return try transaction.currentRevisionNumber(tenant: tenant.id)
+    }
     var (draft, tag) = try await newDraft(note, visit)
     do {
-      if let seen {
-        try await store.read { [base = draft.base] transaction in
-          let tenant = try server.found(transaction.tenant(id: visit.person().administrator.tenant))
-          try visit.asking().requireMatch(seen(transaction, tenant))
-          // What the draft began with is what is in force.
-          guard try transaction.currentRevisionNumber(tenant: tenant.id) == base else {
-            throw HTTPProblem(.preconditionFailed, "The policy was changed at the same moment.")
-          }
-        }
+      guard base.map({ $0 == draft.base }) ?? true else {
+        throw HTTPProblem(.preconditionFailed, "The policy was changed at the same moment.")
       }
       try change(&draft.content)
       let body: JSONValue = .object(["content": try JSONValue(encoding: draft.content)])

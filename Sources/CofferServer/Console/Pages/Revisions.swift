@@ -74,6 +74,8 @@ extension Console {
     let before: Revision?
     let current: Revision
     let names: PolicyNames
+    /// What it said, as far as that can come back.
+    let restorable: Policy
   }
 
   private func shown(_ visit: Visit) async throws -> Shown {
@@ -82,11 +84,14 @@ extension Console {
       throw HTTPProblem.notFound
     }
     return try await store.read { transaction in
-      Shown(
-        revision: try server.found(transaction.revision(tenant: tenant, number: number)),
+      let revision = try server.found(transaction.revision(tenant: tenant, number: number))
+      let apps = try RestoredApps(
+        of: PolicyServer.policy(of: revision), tenant: tenant, now: visit.now, in: transaction)
+      return Shown(
+        revision: revision,
         before: number > 1 ? try transaction.revision(tenant: tenant, number: number - 1) : nil,
         current: try server.found(transaction.currentRevision(tenant: tenant)),
-        names: try PolicyNames(of: tenant, in: transaction))
+        names: try PolicyNames(of: tenant, in: transaction), restorable: apps.policy)
     }
   }
 
@@ -105,7 +110,7 @@ extension Console {
           ", with the key of epoch \(revision.keyEpoch). \(isCurrent ? "It is in force now." : "It is not in force now.")"
         }
       }
-      if !isCurrent { wayBack(shown, policy, visit) }
+      if !isCurrent { wayBack(shown, visit) }
       Tag.section(.class("panel"), .aria(.labelledby, "said")) {
         Tag.h2(.id("said")) { "What it says" }
         Tag.p {
@@ -118,10 +123,10 @@ extension Console {
     }
   }
 
-  private func wayBack(_ shown: Shown, _ policy: Policy, _ visit: Visit) -> HTML? {
+  private func wayBack(_ shown: Shown, _ visit: Visit) -> HTML? {
     let number = shown.revision.number
     guard let current = try? PolicyServer.policy(of: shown.current) else { return nil }
-    var (now, then) = (PolicyState(current), PolicyState(policy))
+    var (now, then) = (PolicyState(current), PolicyState(shown.restorable))
     // Going back brings no key back.
     (now.keyEpoch, then.keyEpoch) = (nil, nil)
     let difference = PolicyDifference(from: now, to: then, shown.names)

@@ -126,6 +126,28 @@ import Testing
     }
   }
 
+  @Test(arguments: Ground.Kind.here) func `what loses its last name changes by that`(kind: Ground.Kind) throws {
+    let plot = try Plot.on(kind)
+    try plot.furnish()
+    try Kernel.mkdir(plot("other"))
+    let names = ["bare", "fifo", "empty", "to-file", "other"]
+    let held = try names.map { try Handle(plot($0), GNU.pathOnly | O_NOFOLLOW) }
+    let before = try held.map { try $0.stat() }
+    before.map(\.changed).max()?.waitUntilPast()
+    for name in names {
+      switch name {
+      case "bare": try Kernel.rmdir(plot(name))
+      case "other": try Kernel.rename(plot("folder"), plot(name))
+      default: try Kernel.unlink(plot(name))
+      }
+    }
+    for (index, name) in names.enumerated() {
+      let stat = try held[index].stat()
+      #expect(stat.links == 0 && stat.changed > before[index].changed, "\(name)")
+      #expect(stat.modified == before[index].modified, "\(name)")
+    }
+  }
+
   @Test(arguments: Ground.Kind.here) func `a folder that is replaced while it is open is gone as well`(
     kind: Ground.Kind
   ) throws {
