@@ -85,30 +85,13 @@ extension MountServer {
           fuse_reply_write(request.handle, count)
           return
         }
-        try server.dropPrivileges(of: server.number(number), for: request)
-        // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
-        // RWF_NOAPPEND cannot be told from that, and appends.)
-        let isAppended = info.pointee.flags & O_APPEND != 0
-        let offset = isAppended && server.view.hasOthers ? nil : range.lowerBound
-        func write() throws -> (offset: UInt64, count: Int) {
-          try server.withRoom { try file.writeSome(content, at: offset) }
-        }
-        if OpenFiles.isDirect(info) {
-          try server.dropPrivilegesPastPages(of: file.number, for: request)
-          // What is appended may go further behind than the kernel knows.
-          let written = try server.writingPastPages(
-            file.number, range.lowerBound..<(isAppended ? .max : range.upperBound), write)
-          // For its own pages the kernel asks for that itself (O_SYNC and O_DSYNC, RWF_DSYNC).
-          if info.pointee.flags & O_DSYNC != 0 { try file.sync() }
-          fuse_reply_write(request.handle, written)
-        } else {
-          // The kernel has put the bytes where it thought that they would go, or read there meanwhile.
-          let written = try write()
-          // Of what it is not told to be written it takes back what it put there by itself.
-          let isElsewhere = written.offset != range.lowerBound
-          let isToldAfter = server.wasDisturbed(file.number) || isElsewhere
-          fuse_reply_write(request.handle, written.count)
-          if isToldAfter { server.changes.add([.content(number)]) }
+        do {
+          try server.write(content, to: file, range, info.pointee, request)
+        } catch {
+          request.fail(error)
+          // The kernel had put the bytes into its pages before it asked, and takes them out again, but not of mappings of programs that
+          // have found them there meanwhile.
+          if !OpenFiles.isDirect(info) { server.changes.add([.content(number, range)]) }
         }
       }
     }
@@ -120,6 +103,38 @@ extension MountServer {
       }
     }
     setRangeOperations(&operations)
+  }
+
+  /// Answers a write of a program, or throws.
+  private func write(
+    _ content: UnsafeRawBufferPointer, to file: ViewFile, _ range: Range<UInt64>, _ info: fuse_file_info,
+    _ request: Request
+  ) throws {
+    try dropPrivileges(of: file.number, for: request)
+    // The kernel takes the end for where it knew it last, and another mount may have written there since. (Who asks for
+    // RWF_NOAPPEND cannot be told from that, and appends.)
+    let isAppended = info.flags & O_APPEND != 0
+    let offset = isAppended && view.hasOthers ? nil : range.lowerBound
+    func write() throws -> (offset: UInt64, count: Int) {
+      try withRoom { try file.writeSome(content, at: offset) }
+    }
+    if OpenFiles.isDirect(info) {
+      try dropPrivilegesPastPages(of: file.number, for: request)
+      // What is appended may go further behind than the kernel knows.
+      let written = try writingPastPages(
+        file.number, range.lowerBound..<(isAppended ? .max : range.upperBound), write)
+      // For its own pages the kernel asks for that itself (O_SYNC and O_DSYNC, RWF_DSYNC).
+      if info.flags & O_DSYNC != 0 { try file.sync() }
+      fuse_reply_write(request.handle, written)
+    } else {
+      // The kernel has put the bytes where it thought that they would go, or read there meanwhile.
+      let written = try write()
+      // Of what it is not told to be written it takes back what it put there by itself, but not of mappings.
+      let isElsewhere = written.offset != range.lowerBound || written.count < content.count
+      let isToldAfter = wasDisturbed(file.number) || isElsewhere
+      fuse_reply_write(request.handle, written.count)
+      if isToldAfter { changes.add([.content(kernelNumber(file.number))]) }
+    }
   }
 
   private static func setRangeOperations(_ operations: inout fuse_lowlevel_ops) {

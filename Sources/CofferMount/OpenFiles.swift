@@ -57,8 +57,10 @@ final class OpenFiles: Sendable {
 
   /// What `keep` was told.
   static func isDirect(_ info: UnsafeMutablePointer<fuse_file_info>?) -> Bool {
-    info.map { $0.pointee.fh & directBit != 0 } ?? false
+    info.map { isDirect($0.pointee) } ?? false
   }
+
+  static func isDirect(_ info: fuse_file_info) -> Bool { info.fh & directBit != 0 }
 
   /// What is written to it is to be durable before the answer (O_SYNC and O_DSYNC).
   static func isSynced(_ info: UnsafeMutablePointer<fuse_file_info>?) -> Bool {

@@ -16,7 +16,7 @@ struct Request: @unchecked Sendable {
     do {
       try body(request, Unmanaged<MountServer>.fromOpaque(data).takeUnretainedValue())
     } catch {
-      request.fail(number(of: error))
+      request.fail(error)
     }
   }
 
@@ -30,6 +30,7 @@ struct Request: @unchecked Sendable {
   }
 
   func fail(_ number: CInt) { fuse_reply_err(handle, number) }
+  func fail(_ error: any Error) { fail(Self.number(of: error)) }
   func done() { fuse_reply_err(handle, 0) }
 
   /// Who asks.

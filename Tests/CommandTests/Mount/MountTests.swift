@@ -186,6 +186,55 @@ final class MountTests: MountDesk {
     #expect(try desk.read("mnt/file") == expected)
   }
 
+  /// The kernel shows what is being written to whoever maps it, before it knows whether the write is refused.
+  @Test func `what a refused write brought stays in no mapping`() throws {
+    try desk.done("put", "-", "/file", input: noise(64 << 10))
+    try desk.done("mount", "mnt")
+    let program = try desk.start(
+      "/usr/bin/python3",
+      [
+        "-c",
+        """
+        import errno, mmap, os, sys, threading, time
+        size = 64 << 10
+        file = os.open("mnt/file", os.O_RDWR)
+        mapping = memoryview(mmap.mmap(file, size, prot=mmap.PROT_READ))
+        ends = os.pipe()
+        def byte(place):
+            try: os.write(ends[1], mapping[place:place + 1])
+            except OSError as error:
+                if error.errno != errno.EFAULT: raise
+                return None
+            return os.read(ends[0], 1)[0]
+        places = range(0, size, 4096)
+        print(len([place for place in places if byte(place) is not None]), flush=True)
+        sys.stdin.readline()
+        refused = 0
+        def write():
+            global refused
+            for turn in range(400):
+                for place in places:
+                    try: os.pwrite(file, b"w" * 4096, place)
+                    except OSError as error: refused += error.errno == errno.EACCES
+        writer = threading.Thread(target=write)
+        writer.start()
+        while writer.is_alive():
+            for place in places: byte(place)
+        end = time.monotonic() + 20
+        while time.monotonic() < end and any(byte(place) is not None for place in places): os.sched_yield()
+        print(refused, [byte(place) for place in places].count(None), flush=True)
+        """,
+      ])
+    #expect(program.line() == "16\n")
+    try desk.served("lock", "--now")
+    #expect(program.send(Array("locked\n".utf8)))
+    #expect(program.line() == "6400 16\n")
+    program.endInput()
+    #expect(program.wait().code == 0)
+    try desk.unlock()
+    #expect(try desk.read("mnt/file") == noise(64 << 10))
+  }
+
   @Test func `who waits for a mount in the foreground does not keep the vault from being locked`() throws {
     try desk.unlock("--idle-lock", "0.01", "--grace", "0")
     let mount = try desk.start("coffer", ["mount", "--foreground", "mnt"])
