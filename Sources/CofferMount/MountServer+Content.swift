@@ -90,8 +90,9 @@ extension MountServer {
         } catch {
           request.fail(error)
           // The kernel had put the bytes into its pages before it asked, and takes them out again, but not of mappings of programs that
-          // have found them there meanwhile.
-          if !OpenFiles.isDirect(info) { server.changes.add([.content(number, range)]) }
+          // have found them there meanwhile. (Where there is no room, what such programs have stored there themselves may find some
+          // later.)
+          if !OpenFiles.isDirect(info), error as? ViewError == .locked { server.changes.add([.content(number, range)]) }
         }
       }
     }
@@ -129,8 +130,8 @@ extension MountServer {
     } else {
       // The kernel has put the bytes where it thought that they would go, or read there meanwhile.
       let written = try write()
-      // Of what it is not told to be written it takes back what it put there by itself, but not of mappings.
-      let isElsewhere = written.offset != range.lowerBound || written.count < content.count
+      // Of what it is not told to be written it takes back what it put there by itself.
+      let isElsewhere = written.offset != range.lowerBound
       let isToldAfter = wasDisturbed(file.number) || isElsewhere
       fuse_reply_write(request.handle, written.count)
       if isToldAfter { changes.add([.content(kernelNumber(file.number))]) }

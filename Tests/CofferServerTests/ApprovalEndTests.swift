@@ -112,6 +112,17 @@ import Testing
     try await restore()
     #expect(try await company.policy().apps == before)
     #expect(try await harness.send(.get, path, token: company.owner).json(View.self).expiresAt == end)
+    // Nor does who refuses such a request give it more, nor who asks once more after that.
+    for isAskedAgain in [false, true] {
+      for isLast in isAskedAgain ? [false, true] : [false] {
+        let asked = try await person.send(
+          .put, path, json: Company.app("another\(isLast)"), headers: [.ifMatch: try await company.tag(path)])
+        #expect(asked.status == 200)
+        if !isLast { #expect(try await Self.decide(id, "revoke", by: person).status == 200) }
+      }
+      try await restore()
+      #expect(try await harness.send(.get, path, token: company.owner).json(View.self).expiresAt == end)
+    }
     #expect(try await person.send(.delete, path, headers: [.ifMatch: try await company.tag(path)]).status == 204)
     // Nor by somebody who asks for one of the same name.
     _ = try await company.make("/v1/apps", Company.app())

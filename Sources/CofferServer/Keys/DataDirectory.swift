@@ -46,13 +46,19 @@ public struct DataDirectory: Sendable {
     let folder = try files.open(path, .directory)
     guard try files.names(in: folder).isEmpty else { throw ServerError.dataDirectoryNotEmpty }
     try folder.setPermissions(0o700)
-    let copy = try files.open(databaseName, [.writeOnly, .createNew], permissions: 0o600, in: folder)
+    let copy: OwnedDescriptor
+    do {
+      copy = try files.open(databaseName, [.writeOnly, .createNew], permissions: 0o600, in: folder)
+    } catch {
+      guard error.isTaken else { throw error }
+      throw ServerError.dataDirectoryNotEmpty
+    }
     do {
       try Self.copy(backup, to: copy)
       // Last: a folder with a database and no key is refused, so that an interrupted restoration is not taken for one.
       try files.replaceDurably(keyName, in: folder, with: bytes)
     } catch {
-      _ = try? files.unlink(databaseName, in: folder)
+      for name in [keyName, databaseName] { _ = try? files.unlink(name, in: folder) }
       throw error
     }
     return try DataDirectory(path, creating: false, files: files)

@@ -42,6 +42,8 @@ public struct AppRecord: Sendable {
     public var revocationReason: String?
     /// Of one that is asked for otherwise than it was approved: until when that held, in seconds since 1970.
     public var formerEnd: Int64?
+    /// It was revoked before it was approved.
+    public var wasRefused: Bool?
 
     public init(
       platform: String? = nil, minimumVersion: String? = nil, requester: String? = nil, reason: String? = nil,
@@ -71,7 +73,7 @@ public struct AppRecord: Sendable {
   static let versionRulePrefix = "minimum-version."
 
   /// Until when it is approved, or was the last time; nil is without end.
-  var approvedUntil: Int64? { state == .requested ? details.formerEnd : expiresAt }
+  var approvedUntil: Int64? { state == .requested || details.wasRefused == true ? details.formerEnd : expiresAt }
 
   /// The rule that keeps older versions out.
   var versionRule: Rule? {

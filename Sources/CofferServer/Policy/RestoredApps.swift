@@ -91,7 +91,8 @@ struct RestoredApps: Sendable {
     guard try change.transaction.insert(record, tenant: change.tenant) else {
       throw HTTPProblem(.conflict, "An app stands in the way.")
     }
-    try change.record(
-      .appApproved, app.approval.id, ["revision": "\(earlier.revision)"], from: AppView(app.known), to: AppView(record))
+    var details = ["revision": "\(earlier.revision)"]
+    if app.known.approval.id != app.approval.id { details["replaces"] = app.known.approval.id }
+    try change.record(.appApproved, app.approval.id, details, from: AppView(app.known), to: AppView(record))
   }
 }

@@ -107,6 +107,7 @@ extension PolicyServer {
       app.state = .revoked
       app.details.revokedBy = caller.actor.description
       app.details.revocationReason = body.reason
+      app.details.wasRefused = old.state == .requested ? true : nil
       _ = try change.transaction.update(app, tenant: caller.tenant)
       change.isPolicyChanged = old.state == .approved
       try change.record(.appRevoked, id, Self.details(app), from: AppView(old), to: AppView(app))

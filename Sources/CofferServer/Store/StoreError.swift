@@ -13,7 +13,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 
   /// The store will not be opened with this key and this version, however often that is tried.
   public var isForGood: Bool {
-    if case .unavailable = self { false } else { true }
+    // SQLite's: not such a schema as this, or not such values.
+    if case .unavailable(let code) = self { [1, 19, 20].contains(code & 0xff) } else { true }
   }
 
   public var description: String {
