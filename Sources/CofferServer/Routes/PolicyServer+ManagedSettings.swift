@@ -38,13 +38,3 @@ extension PolicyServer {
     .json(settings.managed ?? [:], headers: [.eTag: tag(managed: settings).description])
   }
 }
-
-extension Tenant {
-  /// Throws where vaults are to be sealed to an escrow key and there is none: devices would seal to nobody.
-  func demandEscrowKey() throws {
-    guard !settings.managedSettings.isEscrowAsked || escrowDelegation != nil else {
-      throw HTTPProblem(
-        .conflict, "There is no escrow key yet: name one first, on the page Keys or by POST /v1/keys/delegations.")
-    }
-  }
-}

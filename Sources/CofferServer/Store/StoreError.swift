@@ -13,7 +13,7 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
 
   /// The store will not be opened with this key and this version, however often that is tried.
   public var isForGood: Bool {
-    // SQLite's: not such a schema as this, or not such values.
+    // SQLITE_ERROR, SQLITE_CONSTRAINT and SQLITE_MISMATCH: no such schema as this, or no such values.
     if case .unavailable(let code) = self { [1, 19, 20].contains(code & 0xff) } else { true }
   }
 

@@ -200,11 +200,13 @@ extension Console {
   func prepare(
     _ note: String, _ visit: Visit, inPlaceOf seen: TagInForce?, _ change: (inout PolicyContent) throws -> Void
   ) async throws -> Outcome {
-    let base = try await store.read { transaction -> Int64? in
-      guard let seen else { return nil }
-      let tenant = try server.found(transaction.tenant(id: visit.person().administrator.tenant))
-      try visit.asking().requireMatch(seen(transaction, tenant))
-      return try transaction.currentRevisionNumber(tenant: tenant.id)
+    var base: Int64?
+    if let seen {
+      base = try await store.read { transaction in
+        let tenant = try server.found(transaction.tenant(id: visit.person().administrator.tenant))
+        try visit.asking().requireMatch(seen(transaction, tenant))
+        return try transaction.currentRevisionNumber(tenant: tenant.id)
+      }
     }
     var (draft, tag) = try await newDraft(note, visit)
     do {

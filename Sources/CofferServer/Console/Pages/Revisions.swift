@@ -74,8 +74,8 @@ extension Console {
     let before: Revision?
     let current: Revision
     let names: PolicyNames
-    /// What it said, as far as that can come back.
-    let restorable: Policy
+    /// What it said, as far as that can come back; nil where it is in force.
+    let restorable: Policy?
   }
 
   private func shown(_ visit: Visit) async throws -> Shown {
@@ -85,13 +85,18 @@ extension Console {
     }
     return try await store.read { transaction in
       let revision = try server.found(transaction.revision(tenant: tenant, number: number))
-      let apps = try RestoredApps(
-        of: PolicyServer.policy(of: revision), tenant: tenant, now: visit.now, in: transaction)
+      let current = try server.found(transaction.currentRevision(tenant: tenant))
+      var restorable: Policy?
+      if current.number != number {
+        restorable =
+          try RestoredApps(of: PolicyServer.policy(of: revision), tenant: tenant, now: visit.now, in: transaction)
+          .policy
+      }
       return Shown(
         revision: revision,
         before: number > 1 ? try transaction.revision(tenant: tenant, number: number - 1) : nil,
-        current: try server.found(transaction.currentRevision(tenant: tenant)),
-        names: try PolicyNames(of: tenant, in: transaction), restorable: apps.policy)
+        current: current,
+        names: try PolicyNames(of: tenant, in: transaction), restorable: restorable)
     }
   }
 
@@ -99,7 +104,7 @@ extension Console {
     let shown = try await shown(visit)
     let (revision, policy) = (shown.revision, try PolicyServer.policy(of: shown.revision))
     let line = try self.shown(revision, before: shown.before, shown.names)
-    let isCurrent = revision.number == shown.current.number
+    let isCurrent = shown.restorable == nil
     return ConsolePage("Revision \(revision.number)", in: .revisions) {
       Tag.section(.class("panel"), .aria(.labelledby, "changed")) {
         Tag.h2(.id("changed")) { "What it changed" }
@@ -125,8 +130,10 @@ extension Console {
 
   private func wayBack(_ shown: Shown, _ visit: Visit) -> HTML? {
     let number = shown.revision.number
-    guard let current = try? PolicyServer.policy(of: shown.current) else { return nil }
-    var (now, then) = (PolicyState(current), PolicyState(shown.restorable))
+    guard let restorable = shown.restorable, let current = try? PolicyServer.policy(of: shown.current) else {
+      return nil
+    }
+    var (now, then) = (PolicyState(current), PolicyState(restorable))
     // Going back brings no key back.
     (now.keyEpoch, then.keyEpoch) = (nil, nil)
     let difference = PolicyDifference(from: now, to: then, shown.names)
