@@ -30,22 +30,3 @@ public struct AttributeChanges: Sendable, Hashable {
 
   public var isEmpty: Bool { self == AttributeChanges() }
 }
-
-extension FileAttributes {
-  /// What a file of these attributes has when they are changed at `now`.
-  public func applying(_ changes: AttributeChanges, at now: Timestamp) -> FileAttributes {
-    func time(_ change: AttributeChanges.Time?, _ present: Timestamp) -> Timestamp {
-      switch change {
-      case nil: present
-      case .now: now
-      case .at(let time): time
-      }
-    }
-    return FileAttributes(
-      number: number, kind: kind, byteCount: byteCount, storedByteCount: storedByteCount,
-      permissions: changes.permissions.map { $0 & 0o7777 } ?? permissions,
-      owner: FileOwner(user: changes.user ?? owner.user, group: changes.group ?? owner.group), linkCount: linkCount,
-      accessed: time(changes.accessed, accessed), modified: time(changes.modified, modified), changed: now,
-      created: time(changes.created, created), protection: protection, revision: revision)
-  }
-}

@@ -11,8 +11,8 @@ public struct FileAttributes: Sendable, Hashable {
   /// The twelve permission bits.
   public let permissions: UInt16
   public let owner: FileOwner
-  /// Names of a file; for a folder 2 and one for each folder in it, as POSIX has it.
-  public let linkCount: UInt32
+  /// Names of a file; for a folder 2 and one for each folder in it, as POSIX has it. 0 for what has no name.
+  public var linkCount: UInt32
   public let accessed: Timestamp
   public var modified: Timestamp
   /// The last change of content or attributes.

@@ -55,16 +55,17 @@ final class KernelNodes: Sendable {
 
   func didOpen(_ number: InodeNumber) { state.withLock { _ = $0.opened.insert(number) } }
 
-  /// The kernel has given `count` tellings of a file back, or never got them. Where it knows the file no more, gives what `last`
-  /// does, which runs before it can know the file again.
-  func didGiveBack<Result>(_ number: InodeNumber, _ count: UInt64, last: () -> Result) -> Result? {
+  /// The kernel has given `count` tellings of a file back, or never got them; `true` where it knows the file no more. Then `last` has run,
+  /// before the kernel can know the file again.
+  func didGiveBack(_ number: InodeNumber, _ count: UInt64, last: () -> Void) -> Bool {
     state.withLock { state in
       let told = state.tellings[number] ?? 0
       state.tellings[number] = told > count ? told - count : nil
+      if told > count { return false }
       // More than it was told means that a telling was not counted: then a lock goes on to drop the file's content.
-      guard told == count else { return nil }
-      state.opened.remove(number)
-      return last()
+      if told == count { state.opened.remove(number) }
+      last()
+      return true
     }
   }
 }

@@ -9,7 +9,7 @@ extension MountServer {
   static func setAttributeOperations(_ operations: inout fuse_lowlevel_ops) {
     operations.getattr = { request, number, _ in
       Request.answer(request) { request, server in
-        try request.reply(server.number(number), server) { try server.view.attributes(of: $0) }
+        try request.reply { try server.view.attributes(of: server.number(number)) }
       }
     }
     operations.setattr = { request, number, values, mask, info in
@@ -55,16 +55,11 @@ extension MountServer {
     setExtendedAttributeOperations(&operations)
   }
 
-  /// Cuts a file that the caller has not opened. Of one whose last name has gone since it was looked up nobody will ever see how long
-  /// it is.
+  /// Cuts a file that the caller has not opened.
   private func cut(_ number: InodeNumber, to size: UInt64) throws {
-    do {
-      let file = try view.open(number, .writing)
-      try withRoom { try file.truncate(to: size) }
-      try file.close()
-    } catch ViewError.notFound {
-      guard removed.change(number, AttributeChanges()) != nil else { throw StaleNode() }
-    }
+    let file = try existing { try view.open(number, .writing) }
+    try withRoom { try file.truncate(to: size) }
+    try file.close()
   }
 
   /// - Parameter isEmpty: the request is to set nothing at all, the size neither.
@@ -73,15 +68,14 @@ extension MountServer {
   ) throws {
     let changesOwner = changes.user != nil || changes.group != nil
     if changesOwner || isEmpty {
-      // A node without a name is for the reply.
-      do {
+      try existing {
         if try changesOwner || request.mayTakePrivileges(of: number, server) {
           // Of root it is not told here whether it lacks the right to leave them (CAP_FSETID).
           try server.dropPrivileges(of: number) { request.owner.user == 0 || request.isMember(of: $0) }
         }
-      } catch ViewError.notFound {}
+      }
     }
-    try request.reply(number, server, changes) { number in
+    try request.reply {
       changes.isEmpty
         ? try server.view.attributes(of: number) : try server.view.setAttributes(changes, of: number)
     }
@@ -187,20 +181,9 @@ extension Request {
     return try user == 0 || server.view.attributes(of: number).owner.user == user
   }
 
-  /// Replies with the attributes that `body` gives, or those of a node without a name that the kernel still knows, with the
-  /// changes that `body` could not make to it.
-  fileprivate func reply(
-    _ number: InodeNumber, _ server: MountServer, _ changes: AttributeChanges = AttributeChanges(),
-    _ body: (InodeNumber) throws -> FileAttributes
-  ) throws {
-    var value: stat
-    do {
-      value = stat(try body(number))
-    } catch ViewError.notFound {
-      guard let former = server.removed.change(number, changes) else { throw StaleNode() }
-      value = stat(former)
-      value.st_nlink = 0
-    }
+  /// Replies with the attributes that `body` gives.
+  fileprivate func reply(_ body: () throws -> FileAttributes) throws {
+    var value = stat(try existing(body))
     fuse_reply_attr(handle, &value, MountServer.keepingTime)
   }
 

@@ -9,7 +9,6 @@ extension MountServer {
     // A mount that was torn from its server stays in the tree, with what the kernel has, for who uses it.
     dropAll()
     observations.withLock { $0 = [] }
-    removed.forgetAll()
     foldersAhead.end()
     closing.end()
     view.end()
@@ -218,7 +217,6 @@ extension MountServer {
     if !hasDroppedAll.load(ordering: .acquiring) { dropAll() }
     // Programs may keep them open, and a key each.
     openFiles.closeAll()
-    removed.forgetAll()
     commitAll()
     phase.set(.cutOff)
   }

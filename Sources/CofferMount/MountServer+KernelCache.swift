@@ -17,11 +17,8 @@ extension MountServer {
 
   /// The kernel has given `count` tellings of a file back, or never got them.
   func didGiveBack(_ number: InodeNumber, _ count: UInt64 = 1) {
-    let last = nodes.didGiveBack(number, count) {
-      changedFolders.withLock { _ = $0.remove(number) }
-      return removed.takeOut(number)
-    }
-    if let file = last ?? nil { try? file.close() }
+    let isForgotten = nodes.didGiveBack(number, count) { changedFolders.withLock { _ = $0.remove(number) } }
+    if isForgotten { view.letGo(of: number) }
   }
 
   /// Whether the entries that the kernel has of a folder may be used again. Asked when it is opened: what another has

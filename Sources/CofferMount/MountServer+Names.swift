@@ -50,14 +50,7 @@ extension MountServer {
     }
     operations.readlink = { request, number in
       Request.answer(request) { request, server in
-        let number = server.number(number)
-        let target: [UInt8]
-        do {
-          target = try server.view.readLink(number)
-        } catch ViewError.notFound {
-          guard let former = server.removed.target(of: number) else { throw StaleNode() }
-          target = former
-        }
+        let target = try existing { try server.view.readLink(server.number(number)) }
         (target + [0]).withUnsafeBytes { bytes in
           _ = fuse_reply_readlink(request.handle, bytes.bindMemory(to: CChar.self).baseAddress)
         }
@@ -65,13 +58,13 @@ extension MountServer {
     }
     operations.unlink = { request, folder, name in
       Request.answer(request) { request, server in
-        try server.view.unlink(Array(name!), in: server.number(folder)) { server.removed.note($0) }
+        try server.view.unlink(Array(name!), in: server.number(folder))
         request.done()
       }
     }
     operations.rmdir = { request, folder, name in
       Request.answer(request) { request, server in
-        try server.view.removeFolder(Array(name!), in: server.number(folder)) { server.removed.note($0) }
+        try server.view.removeFolder(Array(name!), in: server.number(folder))
         request.done()
       }
     }
@@ -88,19 +81,10 @@ extension MountServer {
         // What is moved comes whole, also what programs stored to mappings and have not closed yet.
         let moved = server.mapped(name, in: folder) + (mode == .exchange ? server.mapped(newName, in: newFolder) : [])
         try server.whenWrittenBack(moved, request, .whole) { request, server in
-          let replaced = mode == .replace ? server.willReplace(newName, in: newFolder) : nil
-          do {
-            try server.withRoom {
-              try server.view.rename(
-                name, in: server.number(folder), to: newName, in: server.number(newFolder), mode: mode)
-            }
-          } catch {
-            if let replaced { server.didNotReplace(replaced) }
-            throw error
+          try server.withRoom {
+            try server.view.rename(
+              name, in: server.number(folder), to: newName, in: server.number(newFolder), mode: mode)
           }
-          // Another mount may have given the name to what this kernel has not heard of. As long as it waits for the answer, it looks
-          // nothing up in these folders, and so does not hear of it now.
-          if let replaced, !server.nodes.isKnown(replaced) { server.didNotReplace(replaced) }
           request.done()
         }
       }
@@ -111,24 +95,6 @@ extension MountServer {
   private func mapped(_ name: [UInt8], in folder: fuse_ino_t) -> [InodeNumber] {
     if writers.isEmpty { return [] }
     return (try? view.lookup(name, in: number(folder))).map { [$0.number] } ?? []
-  }
-
-  /// What has the name may be about to lose its last one. A program that has just found a file which is replaced shall find
-  /// it, or where it leads, and not that it was there once. Returns what that is.
-  private func willReplace(_ name: [UInt8], in folder: fuse_ino_t) -> InodeNumber? {
-    guard let found = try? view.lookup(name, in: number(folder)), found.kind == .directory || found.linkCount <= 1
-    else { return nil }
-    switch found.kind {
-    case .file: removed.keep(found, try? view.open(found.number, .reading))
-    case .symbolicLink: removed.keep(found, target: try? view.readLink(found.number))
-    default: removed.keep(found)
-    }
-    return found.number
-  }
-
-  /// Keeps no more of what was to be replaced: it has its name, or no program has found it here.
-  private func didNotReplace(_ number: InodeNumber) {
-    if let file = removed.takeOut(number) { try? file.close() }
   }
 }
 

@@ -21,7 +21,6 @@ public final class MountServer: Sendable {
   let handshake = Handshake()
   let buffers = AnswerBuffers()
   let nodes = KernelNodes()
-  let removed = RemovedNodes()
   let openFiles = OpenFiles()
   let closing: ClosingFiles<ViewFile>
   let foldersAhead: FoldersAhead
@@ -122,6 +121,7 @@ public final class MountServer: Sendable {
       if error == .failed, (try? NewThread.start {}) == nil { throw .noThread }
       throw error
     }
+    view.hold { [nodes, root = view.root] in $0 == root || nodes.isKnown($0) }
     observations.withLock { observations in
       observations = [
         view.observeChanges { [weak self] found in
@@ -162,13 +162,14 @@ public final class MountServer: Sendable {
   /// The kernel has said hello.
   func didBecomeLive() { phase.set(.live) }
 
-  /// Runs `body`, which adds something; once more where it finds the disk full while files are not let go of yet that programs
-  /// have closed, for these may have been removed since.
+  /// Runs `body`, which adds something; once more where it finds the disk full while files are not let go of yet that programs have closed
+  /// and removed, or the kernel has not let go of what they have removed.
   func withRoom<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
-    } catch ViewError.full where closing.isBusy {
+    } catch ViewError.full where closing.isBusy || view.hasUnsettledRemovals {
       closing.finish()
+      waiting { view.settleRemovals() }
       return try body()
     }
   }

@@ -27,6 +27,7 @@ extension Vault {
     try VaultError.catching {
       room.look()
       if room.isShort, !isReadOnly {
+        if hasUnsettledRemovals { settleRemovals() }
         // What fails is told to whoever syncs; the room is as it is. Where the last commit found no room, not for each who asks.
         if room.mayCommit, index.read(\.uncommitted).operationCount > 0 { try? commitJoined() }
         roomGivenBack.wait()

@@ -107,6 +107,7 @@ public final class Vault: Sendable {
   /// A file that cannot be stored does not keep the others back: they are durable also where this throws for its sake.
   public func commit() throws(VaultError) {
     defer { files.dropKeysLeft() }
+    removeLetGo()
     let joined = Result { () throws(VaultError) in try VaultError.catching { try files.joinAll() } }
     try commitJoined()
     try joined.get()
@@ -440,6 +441,7 @@ public final class Vault: Sendable {
   func commitInBackground() {
     if state.withLock({ $0.isClosed }) { return }
     defer { files.dropKeysLeft() }
+    removeLetGo()
     try? files.joinAll()
     do {
       try commitJoined()

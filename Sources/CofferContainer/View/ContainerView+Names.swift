@@ -72,21 +72,14 @@ extension ContainerView {
     return try perform(.writing, on: folder) { try $0.link(number, as: name, in: folder) }
   }
 
-  /// - Parameter willDiscard: called with what loses its last name, before anyone can find that it has none. It must not use
-  ///   the view, and means nothing where this throws.
-  public func unlink(
-    _ name: [UInt8], in folder: InodeNumber, willDiscard: (FileAttributes) -> Void
-  ) throws(ViewError) {
+  public func unlink(_ name: [UInt8], in folder: InodeNumber) throws(ViewError) {
     try Self.check(name)
-    try perform(.writing, on: folder) { try $0.unlink(name, in: folder, willDiscard: willDiscard) }
+    try perform(.writing, on: folder) { try $0.unlink(name, in: folder) }
   }
 
-  /// - Parameter willDiscard: as of ``unlink(_:in:willDiscard:)``.
-  public func removeFolder(
-    _ name: [UInt8], in folder: InodeNumber, willDiscard: (FileAttributes) -> Void
-  ) throws(ViewError) {
+  public func removeFolder(_ name: [UInt8], in folder: InodeNumber) throws(ViewError) {
     try Self.check(name)
-    try perform(.writing, on: folder) { try $0.removeFolder(name, in: folder, willDiscard: willDiscard) }
+    try perform(.writing, on: folder) { try $0.removeFolder(name, in: folder) }
   }
 
   /// What was written to a file that gets another name joins the vault before: a crash later finds the old content under

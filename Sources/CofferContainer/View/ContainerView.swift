@@ -20,6 +20,7 @@ public final class ContainerView: Sendable {
   private let origin = ChangeOrigin()
   private let ended = Atomic(false)
   private let useCount = Atomic(0)
+  private let hold = Mutex<NodeHold?>(nil)
   /// Among the container's views.
   private let beginning: (number: Int, hasOthers: Bool)
 
@@ -60,10 +61,30 @@ public final class ContainerView: Sendable {
   /// Nothing passes any more. Who told the client of a file before and finds this `false` told it before the end.
   public var hasEnded: Bool { ended.load(ordering: .sequentiallyConsistent) }
 
-  /// Nothing passes any more, through open files either.
+  /// Nothing passes any more, through open files either, and nothing is held.
   public func end() {
-    if !ended.exchange(true, ordering: .sequentiallyConsistent) { container.views.didEnd(container.vault) }
+    if ended.exchange(true, ordering: .sequentiallyConsistent) { return }
+    container.views.didEnd(container.vault)
+    hold.withLock { hold in
+      defer { hold = nil }
+      return hold
+    }?.letGoOfAll()
   }
+
+  /// Keeps what loses its last name, with everything that it has, where `holds` says that the client may still ask for it, until the view
+  /// ends. Whoever holds something no more says so by ``letGo(of:)``. `holds` must be quick, and not use the view.
+  public func hold(_ holds: @escaping @Sendable (InodeNumber) -> Bool) {
+    let made = vault.hold(holds)
+    hold.withLock { $0 = made }
+  }
+
+  /// See ``Vault/hasUnsettledRemovals``.
+  public var hasUnsettledRemovals: Bool { vault.hasUnsettledRemovals }
+  /// See ``Vault/settleRemovals()``.
+  public func settleRemovals() { vault.settleRemovals() }
+
+  /// The client cannot ask for this any more.
+  public func letGo(of number: InodeNumber) { hold.withLock(\.self)?.letGo(of: number) }
 
   /// **The choke point.** Throws `ended`, and `readOnly` for a change where only reading is allowed.
   func permit(_ access: Access, _ number: InodeNumber) throws(ViewError) {

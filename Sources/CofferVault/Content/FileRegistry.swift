@@ -1,5 +1,6 @@
 internal import CofferFiles
 internal import CofferSystem
+internal import Foundation
 internal import Synchronization
 
 /// The files in use: one node for each, however many handles and snapshots it has.
@@ -8,6 +9,7 @@ internal import Synchronization
 final class FileRegistry: Sendable {
   let buffers = BufferPool()
   private let state = Mutex(State())
+  private let settling = NSCondition()
   private let buffered = Atomic(0)
   let loadedPages = Atomic(0)
   private let closed = Atomic(false)
@@ -19,7 +21,15 @@ final class FileRegistry: Sendable {
     var joined: [InodeNumber: UInt64] = [:]
     /// Files whose key was to go while somebody held their `writing`.
     var keysLeft: Set<InodeNumber> = []
-    var removals: [Removal] = []
+    /// What has no name, is held, and nobody uses.
+    var held: [InodeNumber: Held] = [:]
+    var holders: [(number: Int, holds: @Sendable (InodeNumber) -> Bool)] = []
+    var lastHolder = 0
+    /// Of those, what a holder has let go of since they were looked at last.
+    var letGo: [InodeNumber] = []
+    /// Threads that wait until nothing is held which they know not to be held for long.
+    var waiterCount = 0
+    var removals = Removals()
     var isRemoving = false
 
     mutating func forget(_ node: FileNode) {
@@ -30,14 +40,43 @@ final class FileRegistry: Sendable {
     mutating func removeGone(_ node: FileNode) {
       forget(node)
       node.isGone.store(true, ordering: .releasing)
-      if node.hasChanges.load(ordering: .acquiring) { removals.append(.unjoinedObjects(node)) }
+      if node.hasChanges.load(ordering: .acquiring) { removals.unjoined.append(node) }
+    }
+
+    var isSettling: Bool { isRemoving || !removals.isEmpty || held.values.contains { !$0.isLasting } }
+
+    func isHeld(_ number: InodeNumber) -> Bool { holders.contains { $0.holds(number) } }
+
+    /// What has no name and no user stays where it is held, and else goes. Gives the node that goes.
+    mutating func leave(_ number: InodeNumber) -> FileNode? {
+      let entry = entries[number]
+      if isHeld(number) {
+        if held[number] == nil { held[number] = Held(isNameless: entry?.isNameless ?? false) }
+        return nil
+      }
+      held[number] = nil
+      removals.numbers.append(number)
+      guard let entry else { return nil }
+      removeGone(entry.node)
+      return entry.node
     }
   }
 
-  /// What is to be taken apart of a file that is gone.
-  enum Removal {
-    case rows(InodeNumber)
-    case unjoinedObjects(FileNode)
+  private struct Held {
+    /// It was made without a name, and may get one.
+    let isNameless: Bool
+    /// Somebody who lacked room has waited for it to be let go of, in vain.
+    var isLasting = false
+  }
+
+  /// What is to be taken apart of files that are gone.
+  struct Removals {
+    /// Whose rows are to go.
+    var numbers: [InodeNumber] = []
+    /// Whose objects no join told of.
+    var unjoined: [FileNode] = []
+
+    var isEmpty: Bool { numbers.isEmpty && unjoined.isEmpty }
   }
 
   /// By reference, for its numbers change several times between an opening and a closing. Touched under `state` alone.
@@ -74,11 +113,14 @@ final class FileRegistry: Sendable {
         entry.users += 1
         return entry.node
       }
-      // Its last user is gone too: its rows are about to be removed.
-      guard inode.linkCount > 0 else { throw VaultError.notFound }
-      let node = try make()
-      state.entries[inode.number] = Entry(node)
-      return node
+      let held = state.held[inode.number]
+      // Nobody holds it either: its rows are about to be removed.
+      guard inode.linkCount > 0 || held != nil else { throw VaultError.notFound }
+      let entry = Entry(try make())
+      entry.isUnlinked = held != nil
+      entry.isNameless = held?.isNameless ?? false
+      state.entries[inode.number] = entry
+      return entry.node
     }
   }
 
@@ -92,6 +134,11 @@ final class FileRegistry: Sendable {
 
   func isInUse(_ inode: InodeNumber) -> Bool { state.withLock { ($0.entries[inode]?.users ?? 0) > 0 } }
 
+  /// Somebody uses or holds it.
+  func isNeeded(_ inode: InodeNumber) -> Bool {
+    state.withLock { ($0.entries[inode]?.users ?? 0) > 0 || $0.isHeld(inode) }
+  }
+
   /// The file has no name, and only one user.
   func goesWithItsUser(_ node: FileNode) -> Bool {
     state.withLock { state in
@@ -102,29 +149,25 @@ final class FileRegistry: Sendable {
 
   func node(_ inode: InodeNumber) -> FileNode? { state.withLock { $0.entries[inode]?.node } }
 
-  /// Ends one use; with the last, removes what has no name, or gives the file's free space back.
+  /// Ends one use; with the last, removes what has no name and is not held, or gives the file's free space back.
   func release(_ node: FileNode, in vault: Vault) {
-    enum Last { case no, unlinked, named, forgotten }
+    enum Last { case no, gone, kept, forgotten }
     let last = state.withLock { state -> Last in
       guard let entry = state.entries[node.number], entry.node === node else { return .no }
       entry.users -= 1
       guard entry.users == 0 else { return .no }
-      if !entry.isUnlinked {
-        guard entry.workers == 0, node.isSettled else { return .named }
-        state.entries[node.number] = nil
-        return .forgotten
-      }
-      state.removeGone(node)
-      state.removals.append(.rows(node.number))
-      return .unlinked
+      if entry.isUnlinked, state.leave(node.number) != nil { return .gone }
+      guard entry.workers == 0, node.isSettled else { return .kept }
+      state.entries[node.number] = nil
+      return .forgotten
     }
     guard !isClosed else { return }
     switch last {
     case .no: break
-    case .unlinked:
+    case .gone:
       forgetMemory(of: node)
       vault.removeUnlinked()
-    case .named: settle(node)
+    case .kept: settle(node)
     case .forgotten: forgetMemory(of: node)
     }
   }
@@ -177,27 +220,27 @@ final class FileRegistry: Sendable {
 
   // MARK: Names
 
-  /// The last name of `inode` is gone. Called when the operation is applied; the file's users may be gone too by now.
-  func didUnlink(_ inode: InodeNumber, isRemoved: Bool) {
+  /// The inode is gone with its last name. Called when the operation is applied.
+  func didRemove(_ inode: InodeNumber) {
     let forgotten = state.withLock { state -> FileNode? in
-      defer { if state.entries[inode] == nil, !isRemoved { state.removals.append(.rows(inode)) } }
-      guard let entry = state.entries[inode] else { return nil }
-      if entry.users > 0 {
-        entry.isUnlinked = true
-        return nil
-      }
-      state.removeGone(entry.node)
-      return entry.node
+      guard let node = state.entries[inode]?.node else { return nil }
+      state.removeGone(node)
+      return node
     }
     if let forgotten { forgetMemory(of: forgotten) }
   }
 
-  /// A file was made without a name; it is in use.
-  func didMake(withoutName inode: InodeNumber) {
-    state.withLock { state in
-      state.entries[inode]?.isUnlinked = true
-      state.entries[inode]?.isNameless = true
+  /// It has no name from now on, and was needed: whoever used or held it may be gone too by now. Called when the operation is applied.
+  ///
+  /// - Parameter isNameless: it was made so, and may get a name.
+  func didOrphan(_ inode: InodeNumber, isNameless: Bool = false) {
+    let gone = state.withLock { state -> FileNode? in
+      let entry = state.entries[inode]
+      entry?.isUnlinked = true
+      entry?.isNameless = isNameless
+      return (entry?.users ?? 0) > 0 ? nil : state.leave(inode)
     }
+    if let gone { forgetMemory(of: gone) }
   }
 
   /// One more use of a file that was made without a name, so that it stays while it gets one; nil for any other.
@@ -209,24 +252,109 @@ final class FileRegistry: Sendable {
     }
   }
 
+  /// It was made without a name, is held, and nobody uses it.
+  func isHeldNameless(_ inode: InodeNumber) -> Bool { state.withLock { $0.held[inode]?.isNameless ?? false } }
+
   /// A file that was made without a name has got one.
   func didName(_ inode: InodeNumber) {
     state.withLock { state in
+      state.held[inode] = nil
       state.entries[inode]?.isUnlinked = false
       state.entries[inode]?.isNameless = false
     }
   }
 
-  /// The next removal; one thread at a time takes them.
-  func beginRemoval() -> Removal? {
+  /// The next removals; one thread at a time takes them.
+  func beginRemovals() -> Removals? {
     state.withLock { state in
       guard !state.isRemoving, !state.removals.isEmpty else { return nil }
       state.isRemoving = true
-      return state.removals.removeLast()
+      var taken = Removals(unjoined: state.removals.unjoined)
+      state.removals.unjoined = []
+      taken.numbers = Array(state.removals.numbers.suffix(Self.removalsAtOnce))
+      state.removals.numbers.removeLast(taken.numbers.count)
+      return taken
     }
   }
 
-  func endRemoval() { state.withLock { $0.isRemoving = false } }
+  private static let removalsAtOnce = 64
+
+  func endRemovals() {
+    let isAwaited = state.withLock { state in
+      state.isRemoving = false
+      return state.waiterCount > 0
+    }
+    if isAwaited { settling.withLock { settling.broadcast() } }
+  }
+
+  // MARK: Holding
+
+  func addHolder(_ holds: @escaping @Sendable (InodeNumber) -> Bool) -> Int {
+    state.withLock { state in
+      state.lastHolder += 1
+      state.holders.append((state.lastHolder, holds))
+      return state.lastHolder
+    }
+  }
+
+  func removeHolder(_ number: Int) {
+    state.withLock { state in
+      state.holders.removeAll { $0.number == number }
+      state.letGo = Array(state.held.keys)
+    }
+  }
+
+  /// A holder holds this no more. Returns whether so many wait that ``leaveLetGo()`` is to follow.
+  func letGo(of number: InodeNumber) -> Bool {
+    state.withLock { state in
+      // Whoever uses it last asks all holders.
+      if state.held[number] == nil { return false }
+      state.letGo.append(number)
+      return state.letGo.count >= Self.removalsAtOnce || state.waiterCount > 0
+    }
+  }
+
+  /// Whether something is held that may be about to be let go of, or is about to be removed.
+  var isSettling: Bool { state.withLock { $0.isSettling } }
+
+  /// Waits until that is no more so of what is there now. What is held for longer is not waited for again.
+  ///
+  /// - Parameter removeLetGo: removes what was let go of before anybody waited for it.
+  func waitUntilSettled(_ removeLetGo: () -> Void) {
+    let end = Date(timeIntervalSinceNow: Self.settlingTime)
+    let awaited = state.withLock { state in
+      state.waiterCount += 1
+      return state.held.keys.filter { state.held[$0]?.isLasting == false }
+    }
+    removeLetGo()
+    func isThere() -> Bool {
+      state.withLock { state in
+        state.isRemoving || !state.removals.isEmpty || awaited.contains { state.held[$0] != nil }
+      }
+    }
+    settling.withLock { while isThere(), settling.wait(until: end) {} }
+    state.withLock { state in
+      state.waiterCount -= 1
+      for number in awaited { state.held[number]?.isLasting = true }
+    }
+  }
+
+  /// A holder lets go within some microseconds of what nobody uses, where it has the processor; in seconds.
+  private static let settlingTime = 0.25
+
+  /// Has everything go that was let go of, unless somebody uses or holds it.
+  func leaveLetGo() {
+    let gone = state.withLock { state in
+      defer { state.letGo = [] }
+      return state.letGo.compactMap { number -> FileNode? in
+        guard state.held[number] != nil else { return nil }
+        if (state.entries[number]?.users ?? 0) == 0 { return state.leave(number) }
+        state.held[number] = nil
+        return nil
+      }
+    }
+    for node in gone { forgetMemory(of: node) }
+  }
 
   // MARK: Commits
 

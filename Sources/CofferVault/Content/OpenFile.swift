@@ -268,7 +268,7 @@ extension Vault {
   }
 
   /// Makes an empty file that has no name, as one has none whose last name went, and opens it for writing.
-  /// ``link(_:as:in:)`` can give it one as long as it is open. Else it goes with its last user, and with a crash.
+  /// ``link(_:as:in:)`` can give it one as long as it is open or held. Else it goes with its last user, and with a crash.
   ///
   /// - Parameter folder: the file gets its class.
   /// Throws `notFound` or `notADirectory` for the folder, and `locked`.
@@ -281,8 +281,8 @@ extension Vault {
       var inode = named
       inode.linkCount = 0
       try session.store(inode)
-      try session.addPending(PendingRemoval(ListedNode(inode)))
-      session.afterOperation { self.files.didMake(withoutName: inode.number) }
+      try session.addOrphan(ListedNode(inode), at: inode.changed)
+      session.afterOperation { self.files.didOrphan(inode.number, isNameless: true) }
       return (FileAttributes(inode), try self.node(of: named, cipher))
     }
     return (attributes, OpenFile(node, in: self, .writing))
@@ -296,7 +296,10 @@ extension Vault {
 
   /// Makes names and attributes durable, and the content of files that has joined the vault; without waiting for what
   /// was written to others and is still in memory.
-  public func commitNames() throws(VaultError) { try commitJoined() }
+  public func commitNames() throws(VaultError) {
+    removeLetGo()
+    try commitJoined()
+  }
 
   /// A use of an inode's node. Under the index's lock.
   ///

@@ -46,50 +46,68 @@ struct PendingRemoval: Sendable {
 extension Vault {
   /// Takes apart an inode whose last name is gone; called within the operation that removed the name.
   ///
-  /// What is in use stays until its last user is done, and what has many rows goes in portions: the mark says so to the
-  /// next opening.
-  func discard(_ node: ListedNode, in session: IndexSession) throws {
+  /// What somebody uses or holds stays until the last of them is done, and what has many rows goes in portions.
+  func discard(_ node: ListedNode, at time: Timestamp, in session: IndexSession) throws {
     let number = node.number
-    guard node.attributes.kind == .file else { return try session.removeInode(node) }
-    if mayDiscardAtOnce(node) {
-      _ = try session.removePages(of: number, node, from: 0)
-      session.afterOperation { self.files.didUnlink(number, isRemoved: true) }
-      return try session.removeInode(node)
+    if node.isRemovedAtOnce, !files.isNeeded(number) {
+      try session.removeAtOnce(node)
+      session.afterOperation { self.files.didRemove(number) }
+    } else {
+      try session.addOrphan(node, at: time)
+      session.afterOperation { self.files.didOrphan(number) }
     }
-    try session.addPending(PendingRemoval(node))
-    session.afterOperation { self.files.didUnlink(number, isRemoved: false) }
   }
 
-  /// Nobody uses the file, and it has few rows: the operation that takes its last name can remove it.
-  func mayDiscardAtOnce(_ node: ListedNode) -> Bool {
-    !files.isInUse(node.number) && node.pageCount <= Self.pagesRemovedAtOnce
-  }
-
-  private static let pagesRemovedAtOnce = 16
-
-  /// Removes what waits for its removal, in operations of bounded size. Where one fails, the mark in the index stays and
-  /// the next opening goes on. The caller holds no file's lock.
+  /// Removes what waits for its removal, in operations of bounded size. Where one fails, the next opening goes on: a commit marks
+  /// what it has left. The caller holds no file's lock.
   func removeUnlinked() {
-    while let removal = files.beginRemoval() {
-      switch removal {
-      case .rows(let number): try? remove(number)
-      case .unjoinedObjects(let node): finish(node.unjoinedObjects.map { PendingRemoval(object: $0) })
-      }
-      files.endRemoval()
+    while let removals = files.beginRemovals() {
+      finish(removals.unjoined.flatMap(\.unjoinedObjects).map { PendingRemoval(object: $0) })
+      let large = (try? removeAtOnce(removals.numbers)) ?? removals.numbers
+      for number in large { try? remove(number) }
+      files.endRemovals()
     }
   }
 
-  /// Removes the rows of an inode that is marked, or was; there may be nothing left.
+  /// Removes what was held, and was let go of. The caller holds no file's lock.
+  func removeLetGo() {
+    files.leaveLetGo()
+    removeUnlinked()
+  }
+
+  /// Where room is short: has everything removed that nobody needs any more, also what is about to be let go of, for which this waits a
+  /// moment. The caller holds no file's lock.
+  public func settleRemovals() { files.waitUntilSettled { removeLetGo() } }
+
+  /// Something may be about to be removed: see ``settleRemovals()``.
+  public var hasUnsettledRemovals: Bool { files.isSettling }
+
+  /// Removes all of these that can be removed at once, in one operation; returns the others.
+  private func removeAtOnce(_ numbers: [InodeNumber]) throws -> [InodeNumber] {
+    if numbers.isEmpty { return [] }
+    return try perform { session in
+      try numbers.filter { number in
+        guard session.orphans.contains(number), let node = try session.nodeIfPresent(number), node.isRemovedAtOnce
+        else {
+          return true
+        }
+        try session.removeAtOnce(node)
+        return false
+      }
+    }
+  }
+
+  /// Removes the rows of an orphan, or of what a crash has left marked; there may be nothing left.
   func remove(_ number: InodeNumber) throws {
     var position: UInt64? = 0
     while let start = position {
       position = try perform { session in
         let marked = try session.pendingRemoval(number)
         let node = try session.nodeIfPresent(number)
-        guard let marked else { return nil }
+        guard marked != nil || session.orphans.contains(number) else { return nil }
         if let next = try session.removePages(of: number, node, from: start) { return next }
         // A handle may have given the file its object after the mark was set: the record's word comes first.
-        if let node { try session.removeInode(node) } else { try session.removeObject(marked) }
+        if let node { try session.removeInode(node) } else if let marked { try session.removeObject(marked) }
         return nil
       }
     }
@@ -114,6 +132,11 @@ extension Vault {
 
 extension PendingRemoval {
   init(_ node: ListedNode) { self.init(inode: node.number, object: node.object) }
+}
+
+extension ListedNode {
+  /// It has few rows.
+  fileprivate var isRemovedAtOnce: Bool { pageCount <= 16 }
 }
 
 extension FileNode {
@@ -147,8 +170,15 @@ extension IndexSession {
     return result
   }
 
+  /// Removes an inode with all of its rows, which are few.
+  fileprivate func removeAtOnce(_ node: ListedNode) throws {
+    _ = try removePages(of: node.number, node, from: 0)
+    try removeInode(node)
+  }
+
   /// Removes an inode's record. Its object goes after the commit, and then the mark.
   func removeInode(_ node: ListedNode) throws {
+    afterOperation { self.orphans.remove(node.number) }
     if node.attributeCount > 0 { try removeExtendedAttributes(of: node.number) }
     try remove(.inode, rowKeys.inode(node.number))
     try removeObject(PendingRemoval(node))

@@ -31,7 +31,7 @@ struct Inode: Sendable {
   /// The twelve permission bits.
   var permissions: UInt16
   var owner: FileOwner
-  /// Names that lead here. 1 for a folder; 0 for what is unlinked and still open.
+  /// Names that lead here. 1 for a folder; 0 for what has none (``Orphans``), of which the record may still say how many it had.
   var linkCount: UInt32
   var accessed: Timestamp
   var modified: Timestamp
@@ -227,7 +227,7 @@ extension FileAttributes {
     var storedByteCount: UInt64 = 0
     var linkCount = inode.linkCount
     switch inode.content {
-    case .directory(let folder): linkCount = UInt32(clamping: 2 &+ folder.folderCount)
+    case .directory(let folder): if linkCount > 0 { linkCount = UInt32(clamping: 2 &+ folder.folderCount) }
     case .inline: storedByteCount = byteCount
     case .object(let object, let slots): storedByteCount = slots.used << object.blockSizeExponent
     case .symbolicLink(let target): byteCount = UInt64(target.count)

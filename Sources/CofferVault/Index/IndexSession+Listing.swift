@@ -36,13 +36,13 @@ extension IndexSession {
     changed(RowID(kind: .entry, key: key)) == nil ? listed.entries(key) : nil
   }
 
-  /// An inode as its record has it, often without a look at the record.
+  /// An inode, often without a look at its record.
   func nodeIfPresent(_ number: InodeNumber) throws -> ListedNode? {
     let id = RowID(kind: .inode, key: rowKeys.inode(number))
     let isChanged = changed(id) != nil
-    if !isChanged, let known = listed.node(id.key) { return known }
+    if !isChanged, let known = listed.node(id.key) { return orphans.present(known) }
     guard let node = try inodeIfPresent(number).map({ ListedNode($0) }) else { return nil }
-    if !isChanged { listed.insert(node, id.key) }
+    if !isChanged, !orphans.contains(number) { listed.insert(node, id.key) }
     return node
   }
 }

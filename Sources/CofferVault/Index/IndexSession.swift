@@ -47,6 +47,7 @@ final class IndexSession {
   /// Names that were given and taken since the vault was opened.
   var nameChangeCount: UInt64 = 0
   private var inodesAhead = InodesAhead()
+  var orphans = Orphans()
   /// How often everything was forgotten that had been read.
   private(set) var forgetCount = 0
 
@@ -167,6 +168,7 @@ final class IndexSession {
   func beginCommit() throws -> CommitUnderWay {
     try requireUsable()
     precondition(underWay == nil, "one commit at a time")
+    for mark in orphans.takeUnmarked() { buffer.put(.record(.bytes(mark.removal.encoded())), at: mark.row) }
     let commit = CommitUnderWay(
       buffer, removals: removals, operationCount: operationCount, numbers: root, generation: nextGeneration)
     underWay = commit
@@ -395,7 +397,7 @@ final class IndexSession {
     cache = GenerationCache(limit: cache.limit)
     listed = ListedRows(limit: listed.limit)
     // What has changed was verified before, and is to be committed by that.
-    var needed = Set(buffer.rows.keys.map(\.key.bucket))
+    var needed = Set(buffer.rows.keys.map(\.key.bucket)).union(orphans.unmarkedBuckets)
     if let underWay { needed.formUnion(underWay.changes.rows.keys.map(\.key.bucket)) }
     stored.forgetVerified { needed.contains($0) }
   }
@@ -407,7 +409,10 @@ final class IndexSession {
     return inode
   }
 
-  func inodeIfPresent(_ number: InodeNumber) throws -> Inode? {
+  func inodeIfPresent(_ number: InodeNumber) throws -> Inode? { try storedInode(number).map(orphans.present) }
+
+  /// As its record has it.
+  private func storedInode(_ number: InodeNumber) throws -> Inode? {
     let id = RowID(kind: .inode, key: rowKeys.inode(number))
     let found: Record?
     do { found = try record(id) } catch let error as NotInMemory {
@@ -462,7 +467,7 @@ final class IndexSession {
   }
 
   /// A bucket that does not fit its sum fails the operation that would write there, not the commit of many.
-  private func requireOperation(_ id: RowID) throws { try stored.verify(id.key.bucket) }
+  func requireOperation(_ id: RowID) throws { try stored.verify(id.key.bucket) }
 
   private func buffer(_ row: ChangeBuffer.Row?, at id: RowID) {
     journal.append((id, buffer[id]))

@@ -3,7 +3,7 @@ internal import CofferFiles
 /// What is known of an inode without its record: enough to show it, and to remove it.
 struct ListedNode: Sendable {
   /// As the record has them.
-  let attributes: FileAttributes
+  var attributes: FileAttributes
   /// Extended attributes, each in a record of its own.
   let attributeCount: UInt32
   /// That of a file whose content is not in its record.

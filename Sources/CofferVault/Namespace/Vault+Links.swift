@@ -17,9 +17,9 @@ extension Vault {
       let name = try VaultPath.checked(name)
       let inode = try session.node(number)
       // Another thread may have been first.
-      let isFirst = nameless != nil && inode.linkCount == 0
+      let isFirst = inode.linkCount == 0 && (nameless != nil || files.isHeldNameless(number))
       if isFirst {
-        try session.removePending(number)
+        try session.removeOrphan(number)
         session.afterOperation { self.files.didName(number) }
       }
       return try link(inode, as: name, in: session.folder(folder).number, isFirst: isFirst, session)
@@ -55,35 +55,26 @@ extension Vault {
     return attributes(of: inode, session)
   }
 
-  /// Takes away one name of a file; with the last one and the last reader the file goes. Throws `invalidName`,
+  /// Takes away one name of a file; with the last one, and whoever uses or holds it, the file goes. Throws `invalidName`,
   /// `notFound`, `notADirectory` for `folder` or `isADirectory`.
-  ///
-  /// - Parameter willDiscard: called with what loses its last name, before anyone can find that it has none. It must not use
-  ///   the vault, and means nothing where this throws or for what has a name all the same: it may be called more than once.
-  public func unlink(
-    _ name: [UInt8], in folder: InodeNumber, willDiscard: (FileAttributes) -> Void = { _ in }
-  ) throws(VaultError) {
+  public func unlink(_ name: [UInt8], in folder: InodeNumber) throws(VaultError) {
     try change { session in
       let name = try VaultPath.checked(name)
       let folder = try session.folder(folder).number
       guard let entry = try session.entry(name, in: folder) else { throw VaultError.notFound }
       guard entry.kind != .directory else { throw VaultError.isADirectory }
-      try remove(entry, in: folder, session, willDiscard)
+      try remove(entry, in: folder, session)
     }
   }
 
   /// Removes an empty folder. Throws `invalidName`, `notFound`, `notADirectory` for either or `directoryNotEmpty`.
-  ///
-  /// - Parameter willDiscard: as of ``unlink(_:in:willDiscard:)``.
-  public func removeFolder(
-    _ name: [UInt8], in folder: InodeNumber, willDiscard: (FileAttributes) -> Void = { _ in }
-  ) throws(VaultError) {
+  public func removeFolder(_ name: [UInt8], in folder: InodeNumber) throws(VaultError) {
     try change { session in
       let name = try VaultPath.checked(name)
       let folder = try session.folder(folder).number
       guard let entry = try session.entry(name, in: folder) else { throw VaultError.notFound }
       guard entry.kind == .directory else { throw VaultError.notADirectory }
-      try remove(entry, in: folder, session, willDiscard)
+      try remove(entry, in: folder, session)
     }
   }
 
@@ -92,49 +83,43 @@ extension Vault {
     try change { session in
       let (folder, name) = try session.place(of: path)
       guard let entry = try session.entry(name, in: folder.number) else { throw VaultError.notFound }
-      try remove(entry, in: folder.number, session) { _ in }
+      try remove(entry, in: folder.number, session)
     }
   }
 
-  private func remove(
-    _ entry: Entry, in folder: InodeNumber, _ session: IndexSession, _ willDiscard: (FileAttributes) -> Void
-  ) throws {
-    if try removeUnused(entry, in: folder, session, willDiscard) { return }
+  private func remove(_ entry: Entry, in folder: InodeNumber, _ session: IndexSession) throws {
+    if try removeOnlyName(entry, in: folder, session) { return }
     let inode = try session.inode(entry.inode)
     if case .directory(let content) = inode.content, content.entryCount > 0 { throw VaultError.directoryNotEmpty }
-    if inode.linkCount == 1 { willDiscard(attributes(of: inode, session)) }
     let now = time.now()
     try session.unlink(entry.name, in: folder)
     try session.adjust(folder, by: -1, folders: inode.kind == .directory ? -1 : 0, at: now)
     try dropName(of: inode, at: now, session)
   }
 
-  /// Removes the only name of a file that nobody uses, and with it the file, without reading its record: so most go. `false`,
-  /// and nothing is done, for any other.
-  private func removeUnused(
-    _ entry: Entry, in folder: InodeNumber, _ session: IndexSession, _ willDiscard: (FileAttributes) -> Void
-  ) throws -> Bool {
-    guard entry.kind == .file, let node = try session.nodeIfPresent(entry.inode), node.attributes.kind == .file,
-      node.attributes.linkCount == 1, mayDiscardAtOnce(node)
+  /// Removes the only name of anything but a folder, without reading its record: so most go. `false`, and nothing is done, for any
+  /// other.
+  private func removeOnlyName(_ entry: Entry, in folder: InodeNumber, _ session: IndexSession) throws -> Bool {
+    guard entry.kind != .directory, let node = try session.nodeIfPresent(entry.inode),
+      node.attributes.kind == entry.kind, node.attributes.linkCount == 1
     else { return false }
-    willDiscard(present(node.attributes))
+    let now = time.now()
     try session.unlink(entry.name, in: folder)
-    try session.adjust(folder, by: -1, at: time.now())
+    try session.adjust(folder, by: -1, at: now)
     session.note(.attributes(of: node.number))
-    try discard(node, in: session)
+    try discard(node, at: now, in: session)
     return true
   }
 
   /// Counts one name less, and takes the inode apart when it was the last; the name is the caller's to remove.
   func dropName(of inode: Inode, at now: Timestamp, _ session: IndexSession) throws {
     guard inode.linkCount > 0 else { throw VaultError.damaged(what: "a file's count of names") }
+    session.note(.attributes(of: inode.number))
+    if inode.linkCount == 1 { return try discard(ListedNode(inode), at: now, in: session) }
     var inode = inode
     inode.linkCount -= 1
     inode.changed = now
-    // Stored also when it is the last: whoever has the file open still asks for it.
     try session.store(inode)
-    session.note(.attributes(of: inode.number))
-    if inode.linkCount == 0 { try discard(ListedNode(inode), in: session) }
   }
 
   /// What a symbolic link points with. Throws `notFound` or `wrongKind`.

@@ -19,7 +19,8 @@ extension ModelRun {
     case 78..<84: try look()
     case 84..<88: try resolve()
     case 88..<91: try removeByPath()
-    case 91..<96: try snapshot()
+    case 91..<94: try snapshot()
+    case 94..<97: try holdOrLetGo()
     default: try readWhileChanging()
     }
   }
@@ -284,14 +285,24 @@ extension ModelRun {
     node.holders += 1
   }
 
+  private func holdOrLetGo() throws {
+    let numbers = held.numbers.withLock { $0.sorted { $0.value < $1.value } }
+    if chance(3), let number = numbers.randomElement(using: &generator) {
+      letGo(of: number)
+      return try compare(number)
+    }
+    // One without a name, too: somebody has it open.
+    if let node = model.nodes[node()], node !== model.root { beginHolding(node) }
+  }
+
   /// What is there from beginning to end is given once.
   private func readWhileChanging() throws {
     let folder = folder()
-    guard let node = model.nodes[folder], node.kind == .directory else { return }
+    guard let node = model.nodes[folder], node.kind == .directory, node.linkCount > 0 else { return }
     var lasting = Set(node.names.keys)
     var given: [[UInt8]: Int] = [:]
     var cookie: UInt64?
-    while model.nodes[folder] != nil {
+    while node.linkCount > 0 {
       let limit = Int.random(in: 1...3, using: &generator)
       let portion = try vault.readFolder(folder, after: cookie, limit: limit, withAttributes: chance(2))
       guard let last = portion.last else { break }
@@ -302,7 +313,7 @@ extension ModelRun {
         lasting.formIntersection(node.names.keys)
       }
     }
-    if model.nodes[folder] == nil { return }
+    if node.linkCount == 0 { return }
     guard lasting.allSatisfy({ given[$0] == 1 }) else {
       throw Difference(description: "reading folder \(folder.value) in portions")
     }

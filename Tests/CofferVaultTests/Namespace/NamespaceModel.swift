@@ -21,9 +21,9 @@ struct NamespaceModel {
     var names: [[UInt8]: Node] = [:]
     /// Of a folder.
     unowned var parent: Node?
-    /// Names that lead here; not counted for folders.
+    /// Names that lead here; 1 for the root.
     var linkCount: UInt32 = 0
-    /// Snapshots of it.
+    /// Snapshots of it, and whoever else holds it.
     var holders = 0
 
     init(_ number: InodeNumber, _ kind: NodeKind, _ new: NewNode, at now: Timestamp) {
@@ -40,7 +40,8 @@ struct NamespaceModel {
       return FileAttributes(
         number: number, kind: kind, byteCount: UInt64(kind == .symbolicLink ? target.count : content.count),
         storedByteCount: 0, permissions: permissions, owner: owner,
-        linkCount: kind == .directory ? UInt32(2 + folders) : linkCount, accessed: accessed, modified: modified,
+        linkCount: kind == .directory && linkCount > 0 ? UInt32(2 + folders) : linkCount, accessed: accessed,
+        modified: modified,
         changed: changed, created: created, protection: .complete, revision: 0)
     }
   }
@@ -56,6 +57,7 @@ struct NamespaceModel {
     (root.accessed, root.modified) = (attributes.accessed, attributes.modified)
     (root.changed, root.created) = (attributes.changed, attributes.created)
     root.parent = root
+    root.linkCount = 1
     nodes = [root.number: root]
     self.now = now
   }
@@ -68,6 +70,7 @@ struct NamespaceModel {
   func folder(_ number: InodeNumber) throws(VaultError) -> Node {
     let node = try node(number)
     guard node.kind == .directory else { throw .notADirectory }  // ENOTDIR
+    guard node.linkCount > 0 else { throw .notFound }  // ENOENT
     return node
   }
 

@@ -26,6 +26,49 @@ final class SeveralWaysTests: MountDesk {
     #expect(try desk.served("cat", "/once-more").output == Desk.passcode + "\n")
   }
 
+  /// A program may hold what a command or another mount removes.
+  @Test func `what another way removes stays for who holds it, and then goes`() throws {
+    try desk.done("mount", "mnt")
+    try desk.served("mount", "second")
+    try shell("mkdir mnt/folder mnt/other && ln -s nowhere mnt/link")
+    for name in ["one", "two"] { try Kernel.makeFile(desk.path("mnt/" + name), noise(200_000)) }
+    func hold() throws {
+      func handle(_ name: String, _ flags: CInt = GNU.pathOnly | O_NOFOLLOW) throws -> Handle {
+        try Handle(desk.path("mnt/" + name), flags)
+      }
+      let (one, two, link) = (try handle("one"), try handle("two"), try handle("link"))
+      let (folder, other) = (try handle("folder", O_RDONLY), try handle("other", O_RDONLY))
+      for name in ["/one", "/link"] { try desk.served("rm", name) }
+      try desk.served("rm", "-r", "/folder")
+      try shell("rm second/two && rmdir second/other")
+      for name in ["one", "two", "folder", "other", "link"] {
+        while try Kernel.exists(desk.path("mnt/" + name)) { sched_yield() }
+      }
+      for file in [one, two] {
+        #expect(try Handle("/proc/self/fd/\(file.number)", O_RDWR).readAll() == noise(200_000))
+        #expect(try file.stat().links == 0)
+      }
+      for folder in [folder, other] {
+        #expect(try folder.stat().links == 0)
+        #expect(outcome { _ = try folder.listing() } == CallError(ENOENT))
+        try folder.setAttribute("user.mark", [1])
+        #expect(try folder.attribute("user.mark") == [1])
+        #expect(
+          outcome { try CallError.check(openat(folder.number, "new", O_CREAT | O_RDWR, 0o644)) } == CallError(ENOENT))
+      }
+      #expect(try Kernel.readLink("/proc/self/fd/\(link.number)").hasSuffix("(deleted)"))
+      // Also behind a commit, which has to say that they will go.
+      try Handle(desk.path("mnt"), O_RDONLY).sync()
+      #expect(try Handle("/proc/self/fd/\(one.number)", O_RDONLY).readAll() == noise(200_000))
+      #expect(try desk.served("verify", "--deep").output.contains("intact"))
+    }
+    try hold()
+    for place in ["second", "mnt"] { try desk.served("unmount", place) }
+    try desk.served("agent", "stop")
+    #expect(try shell("find vault/objects -type f") == "")
+    try desk.done("verify", "--deep")
+  }
+
   /// It would wait for what waits for it.
   @Test func `a backup into a mount of its own vault is refused`() throws {
     try desk.done("mkdir", "/folder")

@@ -174,6 +174,20 @@ import Testing
       #expect(
         outcome { try Kernel.link("/proc/self/fd/\(file.number)", plot("back"), following: true) } == CallError(ENOENT))
     }
+    // One that nobody has open any more can be opened and named as long as it is held.
+    for count in [0, 100, 300_000] {
+      func hold() throws -> Handle {
+        let file = try make()
+        try file.writeAll(noise(count))
+        return try Handle("/proc/self/fd/\(file.number)", GNU.pathOnly)
+      }
+      let held = try hold()
+      #expect(try held.stat().links == 0 && held.stat().size == count)
+      #expect(try Handle("/proc/self/fd/\(held.number)", O_RDONLY).readAll() == noise(count))
+      try Kernel.link("/proc/self/fd/\(held.number)", plot("named"), following: true)
+      #expect(try held.stat().links == 1 && Kernel.content(plot("named")) == noise(count))
+      try Kernel.unlink(plot("named"))
+    }
     // O_EXCL: it shall never get a name.
     let file = try make(O_EXCL)
     #expect(

@@ -148,6 +148,64 @@ import Testing
     }
   }
 
+  /// A path's descriptor holds a file without having it open.
+  @Test(arguments: Ground.Kind.here) func `what is held can be opened after its last name has gone`(
+    kind: Ground.Kind
+  ) throws {
+    let plot = try Plot.on(kind)
+    for (count, isReplaced) in [(0, false), (100, true), (200_000, false), (200_000, true)] {
+      try Kernel.makeFile(plot("file"), noise(count))
+      let held = try Handle(plot("file"), GNU.pathOnly)
+      if isReplaced {
+        try Kernel.makeFile(plot("other"), "another")
+        try Kernel.rename(plot("other"), plot("file"))
+      } else {
+        try Kernel.unlink(plot("file"))
+      }
+      func reopened(_ flags: CInt) throws -> Handle { try Handle("/proc/self/fd/\(held.number)", flags) }
+      #expect(try reopened(O_RDONLY).readAll() == noise(count))
+      try reopened(O_RDWR).write(noise(90_000, seed: 2), at: count)
+      #expect(try reopened(O_RDWR).readAll() == noise(count) + noise(90_000, seed: 2))
+      #expect(try held.stat().links == 0 && held.stat().size == count + 90_000)
+      try reopened(O_WRONLY | O_TRUNC).write("short")
+      try Handle(plot.path, O_RDONLY).sync()
+      #expect(try reopened(O_RDONLY).readAll() == Array("short".utf8))
+      #expect(
+        outcome { try Kernel.link("/proc/self/fd/\(held.number)", plot("back"), following: true) } == CallError(ENOENT))
+      if isReplaced { try Kernel.unlink(plot("file")) }
+    }
+  }
+
+  @Test(arguments: Ground.Kind.here) func `what has no name any more has extended attributes while it is held`(
+    kind: Ground.Kind
+  ) throws {
+    let plot = try Plot.on(kind)
+    try plot.furnish()
+    // Links and fifos have none of a user's.
+    let names = ["bare", "empty"] + (Person.canBeAnother ? ["fifo", "to-file"] : [])
+    let held = try names.map { try Handle(plot($0), GNU.pathOnly | O_NOFOLLOW) }
+    func path(_ index: Int) -> String { "/proc/self/fd/\(held[index].number)" }
+    func attribute(_ index: Int, _ name: String) -> String { (index < 2 ? "user." : "trusted.") + name }
+    func value(_ index: Int, _ name: String) throws -> String {
+      String(decoding: try Kernel.attribute(path(index), attribute(index, name), following: true), as: UTF8.self)
+    }
+    func set(_ index: Int, _ name: String, _ value: String) throws {
+      try Kernel.setAttribute(path(index), attribute(index, name), value, following: true)
+    }
+    for index in names.indices { try set(index, "before", "as it was") }
+    for name in names { try name == "bare" ? Kernel.rmdir(plot(name)) : Kernel.unlink(plot(name)) }
+    for (index, name) in names.enumerated() {
+      #expect(try value(index, "before") == "as it was", "\(name)")
+      try set(index, "after", "new")
+      #expect(try value(index, "after") == "new", "\(name)")
+      try Kernel.removeAttribute(path(index), attribute(index, "before"), following: true)
+      #expect(outcome { _ = try value(index, "before") } == CallError(ENODATA), "\(name)")
+      let expected = index < 2 ? [attribute(index, "after")] : []
+      #expect(try Kernel.attributes(path(index), following: true) == expected, "\(name)")
+      #expect(try held[index].stat().links == 0, "\(name)")
+    }
+  }
+
   @Test(arguments: Ground.Kind.here) func `a folder that is replaced while it is open is gone as well`(
     kind: Ground.Kind
   ) throws {

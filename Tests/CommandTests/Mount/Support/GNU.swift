@@ -29,6 +29,10 @@ enum GNU {
   static let attribute = find("lgetxattr", (@convention(c) (Text, Text, Bytes?, Int) -> Int).self)
   static let attributes = find("llistxattr", (@convention(c) (Text, Bytes?, Int) -> Int).self)
   static let removeAttribute = find("lremovexattr", (@convention(c) (Text, Text) -> CInt).self)
+  static let setFollowedAttribute = find("setxattr", (@convention(c) (Text, Text, Constant?, Int, CInt) -> CInt).self)
+  static let followedAttribute = find("getxattr", (@convention(c) (Text, Text, Bytes?, Int) -> Int).self)
+  static let followedAttributes = find("listxattr", (@convention(c) (Text, Bytes?, Int) -> Int).self)
+  static let removeFollowedAttribute = find("removexattr", (@convention(c) (Text, Text) -> CInt).self)
   static let setOpenAttribute = find("fsetxattr", (@convention(c) (CInt, Text, Constant?, Int, CInt) -> CInt).self)
   static let openAttribute = find("fgetxattr", (@convention(c) (CInt, Text, Bytes?, Int) -> Int).self)
 

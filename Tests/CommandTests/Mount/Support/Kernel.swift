@@ -102,30 +102,38 @@ enum Kernel {
 
   // MARK: Extended attributes
 
-  static func setAttribute(_ path: String, _ name: String, _ value: [UInt8], flags: CInt = 0) throws {
-    try CallError.check(GNU.setAttribute(path, name, value, value.count, flags))
+  static func setAttribute(
+    _ path: String, _ name: String, _ value: [UInt8], flags: CInt = 0, following: Bool = false
+  ) throws {
+    let call = following ? GNU.setFollowedAttribute : GNU.setAttribute
+    try CallError.check(call(path, name, value, value.count, flags))
   }
 
-  static func setAttribute(_ path: String, _ name: String, _ value: String, flags: CInt = 0) throws {
-    try setAttribute(path, name, Array(value.utf8), flags: flags)
+  static func setAttribute(
+    _ path: String, _ name: String, _ value: String, flags: CInt = 0, following: Bool = false
+  ) throws {
+    try setAttribute(path, name, Array(value.utf8), flags: flags, following: following)
   }
 
-  static func attribute(_ path: String, _ name: String) throws -> [UInt8] {
-    let count = try CallError.check(GNU.attribute(path, name, nil, 0))
+  static func attribute(_ path: String, _ name: String, following: Bool = false) throws -> [UInt8] {
+    let call = following ? GNU.followedAttribute : GNU.attribute
+    let count = try CallError.check(call(path, name, nil, 0))
     var value = [UInt8](repeating: 0, count: count)
-    return Array(value[..<(try CallError.check(GNU.attribute(path, name, &value, count)))])
+    return Array(value[..<(try CallError.check(call(path, name, &value, count)))])
   }
 
   /// The names of all of a node's attributes in the user's name space, sorted.
-  static func attributes(_ path: String) throws -> [String] {
-    let count = try CallError.check(GNU.attributes(path, nil, 0))
+  static func attributes(_ path: String, following: Bool = false) throws -> [String] {
+    let call = following ? GNU.followedAttributes : GNU.attributes
+    let count = try CallError.check(call(path, nil, 0))
     var names = [UInt8](repeating: 0, count: count)
-    let filled = try CallError.check(GNU.attributes(path, &names, count))
+    let filled = try CallError.check(call(path, &names, count))
     return names[..<filled].split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
       .filter { $0.hasPrefix("user.") }.sorted()
   }
 
-  static func removeAttribute(_ path: String, _ name: String) throws {
-    try CallError.check(GNU.removeAttribute(path, name))
+  static func removeAttribute(_ path: String, _ name: String, following: Bool = false) throws {
+    let call = following ? GNU.removeFollowedAttribute : GNU.removeAttribute
+    try CallError.check(call(path, name))
   }
 }

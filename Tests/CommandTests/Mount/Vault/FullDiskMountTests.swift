@@ -1,6 +1,7 @@
 import CofferTestSupport
 import Foundation
 import Glibc
+import Synchronization
 import Testing
 
 /// A mounted vault on a disk without room: programs are told, nothing that is there is harmed, and what is removed makes
@@ -56,6 +57,44 @@ final class FullDiskMountTests {
     try desk.served("agent", "stop")
     try desk.done("verify", "--deep")
     #expect(try desk.done("cat", "/later").bytes == noise(1 << 20, seed: 3))
+  }
+
+  /// The kernel lets go of what has lost its last name a moment after the program has gone on.
+  @Test func `what a program removes makes room for what it writes next`() throws {
+    let isDone = Atomic(false)
+    let mount = desk.path("mnt/")
+    let outcomes = try inParallel(3) { number -> Int in
+      // Both processors have something else to do.
+      if number > 0 {
+        while !isDone.load(ordering: .relaxed) {}
+        return 0
+      }
+      defer { isDone.store(true, ordering: .relaxed) }
+      let (filler, later) = (mount + "filler", mount + "later")
+      for round in 0..<25 {
+        func fill() throws {
+          let file = try Handle(filler, O_CREAT | O_RDWR)
+          let piece = noise(1 << 18, seed: UInt64(round))
+          var count = 0
+          while let written = try? file.write(piece, at: count), written > 0 { count += written }
+          try? file.sync()
+          #expect(count > 4 << 20)
+        }
+        try fill()
+        try round % 2 == 0 ? Kernel.unlink(filler) : Kernel.rename(mount + "small", filler)
+        try Kernel.makeFile(later, noise(2 << 20, seed: UInt64(round)))
+        let space = try Kernel.fileSystem(mount)
+        #expect(Int(space.f_bavail * space.f_frsize) > 1 << 20)
+        try Kernel.unlink(later)
+        if round % 2 == 0 {
+          try Kernel.makeFile(mount + "small", "small")
+        } else {
+          try Kernel.unlink(filler)
+        }
+      }
+      return 0
+    }
+    #expect(outcomes == [0, 0, 0])
   }
 
   @Test func `room is asked for only for what is not stored`() throws {

@@ -1,0 +1,32 @@
+public import CofferFiles
+
+/// Keeps what has no name in a vault for somebody who may still ask for it: a mount, whose kernel knows what programs hold without having
+/// it open. What loses its last name stays then with everything that it has.
+public final class NodeHold: Sendable {
+  private let vault: Vault
+  private let number: Int
+
+  fileprivate init(_ vault: Vault, _ holds: @escaping @Sendable (InodeNumber) -> Bool) {
+    self.vault = vault
+    number = vault.files.addHolder(holds)
+  }
+
+  deinit { letGoOfAll() }
+
+  /// Ends the hold.
+  public func letGoOfAll() {
+    vault.files.removeHolder(number)
+    vault.removeLetGo()
+  }
+
+  /// `holds` is `false` of this number from now on, where it was `true`. What it was goes with others, and with the next commit at the
+  /// latest: an operation for each would keep whoever removes many waiting.
+  public func letGo(of number: InodeNumber) {
+    if vault.files.letGo(of: number) { vault.removeLetGo() }
+  }
+}
+
+extension Vault {
+  /// Holds what `holds` says, as long as the hold is there. It is asked under locks of the vault's: it must be quick, and not use the vault.
+  public func hold(_ holds: @escaping @Sendable (InodeNumber) -> Bool) -> NodeHold { NodeHold(self, holds) }
+}

@@ -1,0 +1,202 @@
+import CofferFiles
+import CofferSystem
+import Synchronization
+import Testing
+
+@testable import CofferVault
+
+/// What has no name any more, and somebody holds without using it.
+@Suite struct HoldTests {
+  private static let kinds = ["small", "large", "folder", "link", "fifo"]
+  private let fixture: VaultFixture
+  private let vault: Vault
+  private let held = ModelRun.HeldNumbers()
+
+  init() throws {
+    fixture = try VaultFixture()
+    vault = try fixture.create()
+  }
+
+  private func hold() -> NodeHold {
+    vault.hold { [held] number in held.numbers.withLock { $0.contains(number) } }
+  }
+
+  private func letGo(of number: InodeNumber, _ hold: NodeHold) {
+    held.numbers.withLock { _ = $0.remove(number) }
+    hold.letGo(of: number)
+  }
+
+  /// More pages than one operation removes.
+  private static let large = [UInt8](repeating: 7, count: 70 << 20)
+
+  private func make(_ kind: String, as name: String) throws -> InodeNumber {
+    let node = NewNode(permissions: 0o700)
+    let number =
+      switch kind {
+      case "folder": try vault.makeFolder(Array(name.utf8), in: .rootFolder, node).number
+      case "link": try vault.makeSymbolicLink(Array(name.utf8), in: .rootFolder, to: Array("there".utf8), node).number
+      case "fifo": try vault.makeSpecial(.fifo, Array(name.utf8), in: .rootFolder, node).number
+      default: try vault.importFile(fixture.source(content(kind)), to: VaultPath(name)).number
+      }
+    try vault.setExtendedAttribute([1], of: number, to: [2])
+    return number
+  }
+
+  private func content(_ kind: String) -> [UInt8] { kind == "large" ? Self.large : [1, 2, 3] }
+
+  private func read(_ number: InodeNumber) throws -> [UInt8] {
+    let file = try vault.open(number, .reading)
+    var bytes = [UInt8](repeating: 0, count: Self.large.count + 1)
+    let count = try bytes.withUnsafeMutableBytes { try file.read(at: 0, into: $0) }
+    try file.close()
+    return Array(bytes[..<count])
+  }
+
+  /// All that it was, but its name.
+  private func expectThere(_ number: InodeNumber, _ kind: String) throws {
+    #expect(try vault.attributes(of: number).linkCount == 0, "\(kind)")
+    #expect(try vault.extendedAttribute([1], of: number) == [2], "\(kind)")
+    switch kind {
+    case "folder":
+      #expect(throws: VaultError.notFound) { try vault.makeFolder([9], in: number, NewNode(permissions: 0o700)) }
+      #expect(throws: VaultError.notFound) { try vault.readFolder(number, limit: 1, withAttributes: false) }
+    case "link": #expect(try vault.readLink(number) == Array("there".utf8))
+    case "fifo": break
+    default: #expect(try read(number) == content(kind))
+    }
+    if kind != "folder" {
+      #expect(throws: VaultError.notFound) { try vault.link(number, as: [9], in: .rootFolder) }
+    }
+  }
+
+  private func expectGone(_ numbers: [InodeNumber], from vault: Vault) throws {
+    for number in numbers { #expect(throws: VaultError.notFound) { try vault.attributes(of: number) } }
+    // A thread deletes a large object once its removal is committed, and its mark goes with the next commit.
+    vault.commits.wait()
+    try vault.commit()
+    #expect(try vault.index.read { try $0.pendingRemovals() }.isEmpty)
+    let report = try vault.verify(isDeep: true)
+    #expect(report.isClean && report.strayRecordCount == 0)
+  }
+
+  @Test(arguments: ["unlinked", "replaced"]) func `what is held stays as it was until it is let go of`(_ way: String)
+    throws
+  {
+    let hold = hold()
+    var numbers: [String: InodeNumber] = [:]
+    for kind in Self.kinds {
+      let number = try make(kind, as: kind)
+      numbers[kind] = number
+      held.numbers.withLock { _ = $0.insert(number) }
+      if way == "replaced" {
+        _ = try make(kind == "folder" ? "folder" : "small", as: "other")
+        try vault.rename(VaultPath("other"), to: VaultPath(kind), mode: .replace)
+      } else {
+        try vault.remove(VaultPath(kind))
+      }
+    }
+    for (kind, number) in numbers { try expectThere(number, kind) }
+    // A commit has to say that they will go, and nothing else changes.
+    try vault.commit()
+    for (kind, number) in numbers { try expectThere(number, kind) }
+    #expect(try vault.index.read { try $0.pendingRemovals() }.count == Self.kinds.count)
+    #expect(try vault.verify(isDeep: true).isClean)
+
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    try expectGone(Array(numbers.values), from: crashed)
+    try crashed.close()
+
+    for number in numbers.values { letGo(of: number, hold) }
+    try vault.commit()
+    try expectGone(Array(numbers.values), from: vault)
+    try vault.close()
+    #expect(try TamperTests.objects(fixture.vaultPath).isEmpty)
+  }
+
+  @Test func `what was changed while it was held is what is found`() throws {
+    let hold = hold()
+    let number = try make("small", as: "file")
+    held.numbers.withLock { _ = $0.insert(number) }
+    try vault.remove(VaultPath("file"))
+    let longer = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
+    let file = try vault.open(number, .writing)
+    try longer.withUnsafeBytes { try file.write($0, at: 0) }
+    try file.close()
+    #expect(try read(number) == longer)
+    #expect(try vault.attributes(of: number).byteCount == 300_000)
+    try vault.commit()
+    #expect(try read(number) == longer)
+    // Who uses it keeps it from going, and is its last user.
+    let last = try vault.open(number, .reading)
+    letGo(of: number, hold)
+    try vault.commit()
+    #expect(try vault.attributes(of: number).linkCount == 0)
+    try last.close()
+    try vault.commit()
+    try expectGone([number], from: vault)
+    try vault.close()
+    #expect(try TamperTests.objects(fixture.vaultPath).isEmpty)
+  }
+
+  @Test func `what was made without a name can be opened and named as long as it is held`() throws {
+    let hold = hold()
+    for count in [3, 300_000] {
+      let bytes = [UInt8](repeating: 9, count: count)
+      let numbers = try (0..<2).map { _ in
+        let made = try vault.createFile(withoutNameIn: .rootFolder, NewNode(permissions: 0o600))
+        held.numbers.withLock { _ = $0.insert(made.attributes.number) }
+        try bytes.withUnsafeBytes { try made.file.write($0, at: 0) }
+        try made.file.close()
+        return made.attributes.number
+      }
+      for number in numbers { #expect(try read(number) == bytes) }
+      try vault.commit()
+      #expect(try vault.link(numbers[0], as: [1], in: .rootFolder).linkCount == 1)
+      for number in numbers { letGo(of: number, hold) }
+      try vault.commit()
+      #expect(try vault.contents(of: VaultPath([1])) == bytes)
+      try expectGone([numbers[1]], from: vault)
+      try vault.unlink([1], in: .rootFolder)
+      #expect(throws: VaultError.notFound) { try vault.attributes(of: numbers[0]) }
+    }
+    try vault.close()
+    #expect(try TamperTests.objects(fixture.vaultPath).isEmpty)
+  }
+
+  @Test func `what two hold goes with the second, and all that one holds with its hold`() throws {
+    let number = try make("small", as: "file")
+    let folder = try make("folder", as: "folder")
+    let hold = hold()
+    held.numbers.withLock { $0.formUnion([number, folder]) }
+    let second = vault.hold { $0 == number }
+    try vault.remove(VaultPath("file"))
+    try vault.remove(VaultPath("folder"))
+    letGo(of: number, hold)
+    try vault.commit()
+    #expect(try read(number) == content("small"))
+    #expect(try vault.attributes(of: folder).linkCount == 0)
+    second.letGoOfAll()
+    #expect(throws: VaultError.notFound) { try vault.attributes(of: number) }
+    #expect(try vault.attributes(of: folder).linkCount == 0)
+    hold.letGoOfAll()
+    try vault.commit()
+    try expectGone([number, folder], from: vault)
+    try vault.close()
+  }
+
+  /// They go together, and without anybody asking for it.
+  @Test func `many that are let go of one by one are gone before a commit`() throws {
+    let hold = hold()
+    let numbers = try (0..<300).map { try make("small", as: "file \($0)") }
+    held.numbers.withLock { $0.formUnion(numbers) }
+    try vault.commit()
+    for position in numbers.indices { try vault.remove(VaultPath("file \(position)")) }
+    for number in numbers { letGo(of: number, hold) }
+    let left = numbers.count { (try? vault.attributes(of: $0)) != nil }
+    #expect(left < 64)
+    try vault.commit()
+    try expectGone(numbers, from: vault)
+    try vault.close()
+  }
+}
