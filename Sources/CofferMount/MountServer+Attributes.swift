@@ -38,7 +38,7 @@ extension MountServer {
     }
     operations.statfs = { request, _ in
       Request.answer(request) { request, server in
-        let space = try server.view.space()
+        let space = try server.space()
         var found = statvfs()
         found.f_bsize = UInt(space.blockSize)
         found.f_frsize = UInt(space.blockSize)

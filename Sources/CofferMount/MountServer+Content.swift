@@ -253,7 +253,7 @@ extension MountServer {
       try file.punchHole(range)
       if !keepsSize { try file.extend(to: range.upperBound) }
     case 0:
-      let space = try view.space()
+      let space = try space()
       guard try missingByteCount(range, of: file) / space.blockSize <= space.availableBlocks else {
         throw ViewError.full
       }

@@ -14,6 +14,7 @@ extension MountServer {
     view.end()
     // Those that the kernel did not give back, because its connection was torn.
     openFiles.forgetAll()
+    view.letGoOfAll()
     // What the kernel gave back last.
     commitAll()
     // It has not let go where this could not listen to it any more.
@@ -217,6 +218,7 @@ extension MountServer {
     if !hasDroppedAll.load(ordering: .acquiring) { dropAll() }
     // Programs may keep them open, and a key each.
     openFiles.closeAll()
+    view.letGoOfAll()
     commitAll()
     phase.set(.cutOff)
   }

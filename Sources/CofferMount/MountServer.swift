@@ -173,4 +173,12 @@ public final class MountServer: Sendable {
       return try body()
     }
   }
+
+  /// The room on the vault's disk. Where little is left, with what the kernel is about to let go of.
+  func space() throws -> FileSystemSpace {
+    let space = try view.space()
+    guard view.mayGainRoom else { return space }
+    waiting { view.settleRemovals() }
+    return try view.space()
+  }
 }

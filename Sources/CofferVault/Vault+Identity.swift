@@ -22,12 +22,15 @@ extension Vault {
 }
 
 extension Vault {
+  /// The disk has little room left, and what was removed may be about to give some back: see ``settleRemovals()``.
+  public var mayGainRoom: Bool { room.isShort && files.isSettling }
+
   /// The room on the file system that the vault lies on. Where little is left, what was removed gives its room back first.
   public func space() throws(VaultError) -> FileSystemSpace {
     try VaultError.catching {
       room.look()
       if room.isShort, !isReadOnly {
-        if hasUnsettledRemovals { settleRemovals() }
+        removeLetGo()
         // What fails is told to whoever syncs; the room is as it is. Where the last commit found no room, not for each who asks.
         if room.mayCommit, index.read(\.uncommitted).operationCount > 0 { try? commitJoined() }
         roomGivenBack.wait()

@@ -33,7 +33,10 @@ public final class ContainerView: Sendable {
     beginning = container.views.didBegin(container.vault)
   }
 
-  deinit { end() }
+  deinit {
+    end()
+    letGoOfAll()
+  }
 
   /// Rises with what the client does: tells an agent that somebody is at work.
   public var uses: Int { useCount.load(ordering: .relaxed) }
@@ -61,23 +64,28 @@ public final class ContainerView: Sendable {
   /// Nothing passes any more. Who told the client of a file before and finds this `false` told it before the end.
   public var hasEnded: Bool { ended.load(ordering: .sequentiallyConsistent) }
 
-  /// Nothing passes any more, through open files either, and nothing is held.
+  /// Nothing passes any more, through open files either.
   public func end() {
-    if ended.exchange(true, ordering: .sequentiallyConsistent) { return }
-    container.views.didEnd(container.vault)
+    if !ended.exchange(true, ordering: .sequentiallyConsistent) { container.views.didEnd(container.vault) }
+  }
+
+  /// Keeps what loses its last name, with everything that it has, where `holds` says that the client may still ask for it, until
+  /// ``letGoOfAll()``. Whoever holds something no more says so by ``letGo(of:)``. `holds` must be quick, and not use the view.
+  public func hold(_ holds: @escaping @Sendable (InodeNumber) -> Bool) {
+    let made = vault.hold(holds)
+    hold.withLock { $0 = made }
+  }
+
+  /// The client asks for nothing any more.
+  public func letGoOfAll() {
     hold.withLock { hold in
       defer { hold = nil }
       return hold
     }?.letGoOfAll()
   }
 
-  /// Keeps what loses its last name, with everything that it has, where `holds` says that the client may still ask for it, until the view
-  /// ends. Whoever holds something no more says so by ``letGo(of:)``. `holds` must be quick, and not use the view.
-  public func hold(_ holds: @escaping @Sendable (InodeNumber) -> Bool) {
-    let made = vault.hold(holds)
-    hold.withLock { $0 = made }
-  }
-
+  /// See ``Vault/mayGainRoom``.
+  public var mayGainRoom: Bool { vault.mayGainRoom }
   /// See ``Vault/hasUnsettledRemovals``.
   public var hasUnsettledRemovals: Bool { vault.hasUnsettledRemovals }
   /// See ``Vault/settleRemovals()``.

@@ -1,6 +1,5 @@
 internal import CofferFiles
 internal import CofferSystem
-internal import Foundation
 internal import Synchronization
 
 /// The files in use: one node for each, however many handles and snapshots it has.
@@ -9,7 +8,7 @@ internal import Synchronization
 final class FileRegistry: Sendable {
   let buffers = BufferPool()
   private let state = Mutex(State())
-  private let settling = NSCondition()
+  private let settling = TimedCondition()
   private let buffered = Atomic(0)
   let loadedPages = Atomic(0)
   private let closed = Atomic(false)
@@ -30,6 +29,8 @@ final class FileRegistry: Sendable {
     /// Threads that wait until nothing is held which they know not to be held for long.
     var waiterCount = 0
     var removals = Removals()
+    /// Whose rows could not be removed, for there was no room; tried again with each commit.
+    var postponed: [InodeNumber] = []
     var isRemoving = false
 
     mutating func forget(_ node: FileNode) {
@@ -43,7 +44,9 @@ final class FileRegistry: Sendable {
       if node.hasChanges.load(ordering: .acquiring) { removals.unjoined.append(node) }
     }
 
-    var isSettling: Bool { isRemoving || !removals.isEmpty || held.values.contains { !$0.isLasting } }
+    var isSettling: Bool {
+      isRemoving || !removals.isEmpty || !letGo.isEmpty || held.values.contains { !$0.isLasting }
+    }
 
     func isHeld(_ number: InodeNumber) -> Bool { holders.contains { $0.holds(number) } }
 
@@ -259,6 +262,7 @@ final class FileRegistry: Sendable {
   func didName(_ inode: InodeNumber) {
     state.withLock { state in
       state.held[inode] = nil
+      state.removals.numbers.removeAll { $0 == inode }
       state.entries[inode]?.isUnlinked = false
       state.entries[inode]?.isNameless = false
     }
@@ -279,12 +283,17 @@ final class FileRegistry: Sendable {
 
   private static let removalsAtOnce = 64
 
-  func endRemovals() {
-    let isAwaited = state.withLock { state in
+  /// - Parameter postponed: those for which there was no room.
+  func endRemovals(postponed: [InodeNumber]) {
+    state.withLock { state in
       state.isRemoving = false
-      return state.waiterCount > 0
+      state.postponed += postponed
     }
-    if isAwaited { settling.withLock { settling.broadcast() } }
+    tellWaiters()
+  }
+
+  private func tellWaiters() {
+    if state.withLock({ $0.waiterCount }) > 0 { settling.withLock { settling.broadcast() } }
   }
 
   // MARK: Holding
@@ -304,13 +313,16 @@ final class FileRegistry: Sendable {
     }
   }
 
-  /// A holder holds this no more. Returns whether so many wait that ``leaveLetGo()`` is to follow.
-  func letGo(of number: InodeNumber) -> Bool {
+  /// When what a holder let go of is to go: see ``leaveLetGo()``.
+  enum LettingGo { case nothing, soon, now }
+
+  /// A holder holds this no more.
+  func letGo(of number: InodeNumber) -> LettingGo {
     state.withLock { state in
       // Whoever uses it last asks all holders.
-      if state.held[number] == nil { return false }
+      if state.held[number] == nil { return .nothing }
       state.letGo.append(number)
-      return state.letGo.count >= Self.removalsAtOnce || state.waiterCount > 0
+      return state.letGo.count >= Self.removalsAtOnce || state.waiterCount > 0 ? .now : .soon
     }
   }
 
@@ -321,7 +333,7 @@ final class FileRegistry: Sendable {
   ///
   /// - Parameter removeLetGo: removes what was let go of before anybody waited for it.
   func waitUntilSettled(_ removeLetGo: () -> Void) {
-    let end = Date(timeIntervalSinceNow: Self.settlingTime)
+    let end = SuspendingClock.now + Self.settlingTime
     let awaited = state.withLock { state in
       state.waiterCount += 1
       return state.held.keys.filter { state.held[$0]?.isLasting == false }
@@ -339,13 +351,14 @@ final class FileRegistry: Sendable {
     }
   }
 
-  /// A holder lets go within some microseconds of what nobody uses, where it has the processor; in seconds.
-  private static let settlingTime = 0.25
+  /// A holder lets go within some microseconds of what nobody uses, where it has the processor.
+  private static let settlingTime = Duration.milliseconds(250)
 
-  /// Has everything go that was let go of, unless somebody uses or holds it.
+  /// Has everything go that was let go of, unless somebody uses or holds it, and that was postponed.
   func leaveLetGo() {
     let gone = state.withLock { state in
-      defer { state.letGo = [] }
+      defer { (state.letGo, state.postponed) = ([], []) }
+      state.removals.numbers += state.postponed
       return state.letGo.compactMap { number -> FileNode? in
         guard state.held[number] != nil else { return nil }
         if (state.entries[number]?.users ?? 0) == 0 { return state.leave(number) }
@@ -354,6 +367,7 @@ final class FileRegistry: Sendable {
       }
     }
     for node in gone { forgetMemory(of: node) }
+    tellWaiters()
   }
 
   // MARK: Commits

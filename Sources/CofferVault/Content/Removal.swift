@@ -58,16 +58,47 @@ extension Vault {
     }
   }
 
-  /// Removes what waits for its removal, in operations of bounded size. Where one fails, the next opening goes on: a commit marks
-  /// what it has left. The caller holds no file's lock.
+  /// Removes what waits for its removal, in operations of bounded size. What finds no room is tried again with the next commit; where one
+  /// fails otherwise, the next opening goes on, for a commit marks what it has left. The caller holds no file's lock.
   func removeUnlinked() {
+    // Whoever has the vault by now removes by the marks.
+    if files.isClosed { return }
     while let removals = files.beginRemovals() {
       finish(removals.unjoined.flatMap(\.unjoinedObjects).map { PendingRemoval(object: $0) })
-      let large = (try? removeAtOnce(removals.numbers)) ?? removals.numbers
-      for number in large { try? remove(number) }
-      files.endRemovals()
+      let left = remove(removals.numbers)
+      files.endRemovals(postponed: left)
+      if !left.isEmpty { return commitSoon() }
     }
   }
+
+  /// Returns those that find no room.
+  private func remove(_ numbers: [InodeNumber]) -> [InodeNumber] {
+    var left = (try? removeAtOnce(numbers)) ?? numbers
+    while let number = left.last {
+      do { try remove(number) } catch {
+        if VaultError.wrapping(error).isOfRoom { return left }
+      }
+      left.removeLast()
+    }
+    return []
+  }
+
+  /// Removes all of these that can be removed at once, in one operation; returns the others.
+  private func removeAtOnce(_ numbers: [InodeNumber]) throws -> [InodeNumber] {
+    if numbers.isEmpty { return [] }
+    return try perform { session in
+      try session.gather(numbers) { number -> InodeNumber? in
+        guard session.orphans.contains(number), let node = try session.nodeIfPresent(number), node.isRemovedAtOnce,
+          node.attributeCount <= Self.attributesOfMany
+        else { return number }
+        try session.removeAtOnce(node)
+        return nil
+      }.compactMap(\.self)
+    }
+  }
+
+  /// Each may be read for its removal, and has 64 KiB at most.
+  private static let attributesOfMany = 4
 
   /// Removes what was held, and was let go of. The caller holds no file's lock.
   func removeLetGo() {
@@ -81,21 +112,6 @@ extension Vault {
 
   /// Something may be about to be removed: see ``settleRemovals()``.
   public var hasUnsettledRemovals: Bool { files.isSettling }
-
-  /// Removes all of these that can be removed at once, in one operation; returns the others.
-  private func removeAtOnce(_ numbers: [InodeNumber]) throws -> [InodeNumber] {
-    if numbers.isEmpty { return [] }
-    return try perform { session in
-      try numbers.filter { number in
-        guard session.orphans.contains(number), let node = try session.nodeIfPresent(number), node.isRemovedAtOnce
-        else {
-          return true
-        }
-        try session.removeAtOnce(node)
-        return false
-      }
-    }
-  }
 
   /// Removes the rows of an orphan, or of what a crash has left marked; there may be nothing left.
   func remove(_ number: InodeNumber) throws {

@@ -22,7 +22,11 @@ public final class NodeHold: Sendable {
   /// `holds` is `false` of this number from now on, where it was `true`. What it was goes with others, and with the next commit at the
   /// latest: an operation for each would keep whoever removes many waiting.
   public func letGo(of number: InodeNumber) {
-    if vault.files.letGo(of: number) { vault.removeLetGo() }
+    switch vault.files.letGo(of: number) {
+    case .nothing: break
+    case .soon: vault.commitSoon()
+    case .now: vault.removeLetGo()
+    }
   }
 }
 

@@ -13,6 +13,8 @@ extension Vault {
     // Under no other lock: whoever closes it meanwhile leaves the removal to this use.
     let nameless = files.retainNameless(number)
     defer { if let nameless { files.release(nameless, in: self) } }
+    // Who closed it had nobody to store it for: with the name there is somebody.
+    try VaultError.catching { try nameless?.join() }
     return try change(adding: .rows) { session in
       let name = try VaultPath.checked(name)
       let inode = try session.node(number)

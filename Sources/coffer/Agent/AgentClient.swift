@@ -138,12 +138,20 @@ struct AgentClient {
         "the agent ended before the command did; \(command.adviceWithoutAgent ?? "see what was done, and try again")")
   }
 
+  /// For the agent, which runs the command there.
+  private static func currentFolder() throws -> OwnedDescriptor {
+    do { return try FileSystem().open(".", .passage) } catch {
+      guard error.isDenied else { throw error }
+      throw Failure(code: 77, text: "the current folder is not yours to pass; go to another one (cd), and try again")
+    }
+  }
+
   /// A command of this process as the agent is asked to run it, with the descriptors that belong to it.
   private static func description(
     of arguments: [String]
   ) throws -> (AgentRequest.Command, [OwnedDescriptor]) {
     let terminal = Terminal.own
-    var descriptors = [.standardInput, .standardOutput, .standardError, try FileSystem().open(".", .passage)]
+    var descriptors = [.standardInput, .standardOutput, .standardError, try currentFolder()]
     if let terminal { descriptors.append(terminal) }
     let fixedCount = descriptors.count
     // Whichever of them is a path: what is none gives the agent a descriptor more that it does not use.

@@ -1,5 +1,6 @@
 import CofferFiles
 import CofferSystem
+import CofferVaultTestSupport
 import Synchronization
 import Testing
 
@@ -197,6 +198,136 @@ import Testing
     #expect(left < 64)
     try vault.commit()
     try expectGone(numbers, from: vault)
+    try vault.close()
+  }
+
+  /// Nobody may change anything else for a long time.
+  @Test func `what is let go of last goes with a commit that nobody asks for`() throws {
+    let fixture = try VaultFixture()
+    let scheduler = InterleavingTests.Manual()
+    var options = TestVault.options
+    options.scheduler = scheduler
+    let vault = try fixture.create(options: options)
+    let number = try vault.importFile(fixture.source(Array(repeating: 1, count: 300_000)), to: VaultPath("file")).number
+    let hold = vault.hold { [held] number in held.numbers.withLock { $0.contains(number) } }
+    held.numbers.withLock { _ = $0.insert(number) }
+    let file = try vault.open(number, .reading)
+    try vault.remove(VaultPath("file"))
+    scheduler.run()
+    try vault.commit()
+    try file.close()
+    letGo(of: number, hold)
+    #expect(try vault.attributes(of: number).linkCount == 0)
+    scheduler.run()
+    #expect(throws: VaultError.notFound) { try vault.attributes(of: number) }
+    #expect(try TamperTests.objects(fixture.vaultPath).isEmpty)
+    try vault.close()
+  }
+
+  @Test func `what was waited for in vain is waited for again once it is let go of`() throws {
+    let hold = hold()
+    let numbers = try ["one", "two"].map { try make("small", as: $0) }
+    held.numbers.withLock { $0.formUnion(numbers) }
+    for name in ["one", "two"] { try vault.remove(VaultPath(name)) }
+    #expect(vault.hasUnsettledRemovals)
+    vault.settleRemovals()
+    #expect(!vault.hasUnsettledRemovals)
+    letGo(of: numbers[0], hold)
+    #expect(vault.hasUnsettledRemovals)
+    vault.settleRemovals()
+    #expect(!vault.hasUnsettledRemovals)
+    #expect(throws: VaultError.notFound) { try vault.attributes(of: numbers[0]) }
+    #expect(try vault.attributes(of: numbers[1]).linkCount == 0)
+    hold.letGoOfAll()
+    try vault.close()
+  }
+
+  @Test func `what got its name when nobody had it open any more survives a crash with its content`() throws {
+    let hold = hold()
+    let bytes = [UInt8](repeating: 9, count: 300_000)
+    let made = try vault.createFile(withoutNameIn: .rootFolder, NewNode(permissions: 0o600))
+    let number = made.attributes.number
+    held.numbers.withLock { _ = $0.insert(number) }
+    try bytes.withUnsafeBytes { try made.file.write($0, at: 0) }
+    try made.file.close()
+    try vault.link(number, as: Array("named".utf8), in: .rootFolder)
+    try vault.commitNames()
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    #expect(try crashed.contents(of: VaultPath("named")) == bytes)
+    #expect(try crashed.verify(isDeep: true).isClean)
+    try crashed.close()
+    letGo(of: number, hold)
+    try vault.commit()
+    #expect(try vault.contents(of: VaultPath("named")) == bytes)
+    try vault.close()
+  }
+
+  @Test func `many go together also where nothing of them is in memory, and some have much beside their content`()
+    throws
+  {
+    let hold = hold()
+    let numbers = try (0..<150).map { position in
+      let number = try vault.importFile(
+        fixture.source(Array(repeating: 1, count: 9000)), to: VaultPath("file \(position)")
+      ).number
+      for attribute in 0..<UInt8(position % 10) {
+        try vault.setExtendedAttribute([attribute + 1], of: number, to: [UInt8](repeating: 1, count: 2000))
+      }
+      return number
+    }
+    held.numbers.withLock { $0.formUnion(numbers) }
+    try vault.commit()
+    for position in numbers.indices { try vault.remove(VaultPath("file \(position)")) }
+    try vault.commit()
+    try vault.index.forgetOpened()
+    for number in numbers { letGo(of: number, hold) }
+    try vault.commit()
+    try expectGone(numbers, from: vault)
+    try vault.close()
+    #expect(try TamperTests.objects(fixture.vaultPath).isEmpty)
+  }
+
+  /// The disk may be full when a commit marks them.
+  @Test func `what a commit marked that failed is marked by the next`() throws {
+    let hold = hold()
+    let numbers = try Self.kinds.map { try make($0, as: $0) }
+    held.numbers.withLock { $0.formUnion(numbers) }
+    try vault.commit()
+    for kind in Self.kinds { try vault.remove(VaultPath(kind)) }
+    for isGoneMeanwhile in [false, true] {
+      let begun = try #require(try vault.index.beginCommit())
+      if isGoneMeanwhile {
+        letGo(of: numbers[0], hold)
+        vault.removeLetGo()
+      }
+      vault.index.read { $0.fail(begun, isFinal: false) }
+    }
+    try vault.commit()
+    #expect(try vault.index.read { try $0.pendingRemovals() }.count == Self.kinds.count - 1)
+    try fixture.copyAsAfterCrash()
+    let crashed = try fixture.openAfterCrash()
+    try expectGone(numbers, from: crashed)
+    try crashed.close()
+    hold.letGoOfAll()
+    try vault.commit()
+    try expectGone(numbers, from: vault)
+    try vault.close()
+  }
+
+  @Test func `what was written to what is held is kept from everybody while the vault is locked`() throws {
+    let hold = hold()
+    let number = try make("small", as: "file")
+    held.numbers.withLock { _ = $0.insert(number) }
+    try vault.remove(VaultPath("file"))
+    let file = try vault.open(number, .writing)
+    try [UInt8](repeating: 5, count: 100).withUnsafeBytes { try file.write($0, at: 0) }
+    try file.close()
+    vault.lock(graceSeconds: 0)
+    #expect(throws: VaultError.locked) { try vault.open(number, .reading) }
+    _ = try vault.unlock(passcode: VaultFixture.passcode())
+    #expect(try read(number) == [UInt8](repeating: 5, count: 100))
+    hold.letGoOfAll()
     try vault.close()
   }
 }

@@ -214,6 +214,10 @@ import Testing
     let outcome = try desk.shell(
       "cd closed && ! \(plain) ls && \(plain) coffer put file / && \(plain) coffer get /kept .")
     #expect(outcome.code == 0, "\(outcome.errors)")
+    // One that is not theirs to pass, as where somebody became another user in a folder of their own.
+    chmod(desk.path("closed"), 0o600)
+    let refused = try desk.shell("cd closed && exec \(plain) coffer ls /")
+    #expect(refused.code == 77 && refused.errors.contains("go to another one (cd)"), "\(refused.errors)")
     chmod(desk.path("closed"), 0o700)
     #expect(try desk.served("cat", "/file").bytes == [1, 2, 3])
     #expect(try desk.read("closed/kept") == noise(200_000))
