@@ -165,9 +165,10 @@ public final class MountServer: Sendable {
   /// Runs `body`, which adds something; once more where it finds the disk full while files are not let go of yet that programs have closed
   /// and removed, or the kernel has not let go of what they have removed.
   func withRoom<Result>(_ body: () throws -> Result) throws -> Result {
+    let removalCount = view.removalCount
     do {
       return try body()
-    } catch ViewError.full where closing.isBusy || view.hasUnsettledRemovals {
+    } catch ViewError.full where closing.isBusy || view.hasUnsettledRemovals || view.removalCount != removalCount {
       closing.finish()
       waiting { view.settleRemovals() }
       return try body()

@@ -88,6 +88,8 @@ public final class ContainerView: Sendable {
   public var mayGainRoom: Bool { vault.mayGainRoom }
   /// See ``Vault/hasUnsettledRemovals``.
   public var hasUnsettledRemovals: Bool { vault.hasUnsettledRemovals }
+  /// See ``Vault/removalCount``.
+  public var removalCount: Int { vault.removalCount }
   /// See ``Vault/settleRemovals()``.
   public func settleRemovals() { vault.settleRemovals() }
 

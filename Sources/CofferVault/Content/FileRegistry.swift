@@ -44,9 +44,15 @@ final class FileRegistry: Sendable {
       if node.hasChanges.load(ordering: .acquiring) { removals.unjoined.append(node) }
     }
 
-    var isSettling: Bool {
-      isRemoving || !removals.isEmpty || !letGo.isEmpty || held.values.contains { !$0.isLasting }
+    var isSettling: Bool { isRemoving || !removals.isEmpty || !letGo.isEmpty || !unsettled.isEmpty }
+
+    /// What has no name, and may be about to lose who uses or holds it. (A program that has closed it goes on before that is heard.)
+    var unsettled: [InodeNumber] {
+      held.keys.filter { held[$0]?.isLasting == false }
+        + entries.values.filter { $0.isUnlinked && $0.users > 0 && !$0.isLasting }.map(\.node.number)
     }
+
+    func isThere(_ number: InodeNumber) -> Bool { held[number] != nil || entries[number]?.isUnlinked == true }
 
     func isHeld(_ number: InodeNumber) -> Bool { holders.contains { $0.holds(number) } }
 
@@ -92,6 +98,8 @@ final class FileRegistry: Sendable {
     var isUnlinked = false
     /// It was made without a name, and may get one.
     var isNameless = false
+    /// Of what has no name: as ``Held/isLasting``.
+    var isLasting = false
 
     init(_ node: FileNode) { self.node = node }
   }
@@ -283,8 +291,12 @@ final class FileRegistry: Sendable {
 
   private static let removalsAtOnce = 64
 
+  /// Rises when something was removed that nobody needed any more.
+  let removalCount = Atomic(0)
+
   /// - Parameter postponed: those for which there was no room.
   func endRemovals(postponed: [InodeNumber]) {
+    removalCount.add(1, ordering: .acquiringAndReleasing)
     state.withLock { state in
       state.isRemoving = false
       state.postponed += postponed
@@ -336,22 +348,25 @@ final class FileRegistry: Sendable {
     let end = SuspendingClock.now + Self.settlingTime
     let awaited = state.withLock { state in
       state.waiterCount += 1
-      return state.held.keys.filter { state.held[$0]?.isLasting == false }
+      return state.unsettled
     }
     removeLetGo()
     func isThere() -> Bool {
       state.withLock { state in
-        state.isRemoving || !state.removals.isEmpty || awaited.contains { state.held[$0] != nil }
+        state.isRemoving || !state.removals.isEmpty || awaited.contains { state.isThere($0) }
       }
     }
     settling.withLock { while isThere(), settling.wait(until: end) {} }
     state.withLock { state in
       state.waiterCount -= 1
-      for number in awaited { state.held[number]?.isLasting = true }
+      for number in awaited {
+        state.held[number]?.isLasting = true
+        state.entries[number]?.isLasting = true
+      }
     }
   }
 
-  /// A holder lets go within some microseconds of what nobody uses, where it has the processor.
+  /// What nobody uses any more is let go of within some microseconds, where who does that has the processor.
   private static let settlingTime = Duration.milliseconds(250)
 
   /// Has everything go that was let go of, unless somebody uses or holds it, and that was postponed.

@@ -64,7 +64,7 @@ extension Vault {
     // Whoever has the vault by now removes by the marks.
     if files.isClosed { return }
     while let removals = files.beginRemovals() {
-      finish(removals.unjoined.flatMap(\.unjoinedObjects).map { PendingRemoval(object: $0) })
+      finish(removals.unjoined.flatMap { $0.emptyUnjoinedObjects() }.map { PendingRemoval(object: $0) })
       let left = remove(removals.numbers)
       files.endRemovals(postponed: left)
       if !left.isEmpty { return commitSoon() }
@@ -113,6 +113,9 @@ extension Vault {
   /// Something may be about to be removed: see ``settleRemovals()``.
   public var hasUnsettledRemovals: Bool { files.isSettling }
 
+  /// Rises when something was removed that nobody needed any more.
+  public var removalCount: Int { files.removalCount.load(ordering: .acquiring) }
+
   /// Removes the rows of an orphan, or of what a crash has left marked; there may be nothing left.
   func remove(_ number: InodeNumber) throws {
     var position: UInt64? = 0
@@ -156,10 +159,13 @@ extension ListedNode {
 }
 
 extension FileNode {
-  /// Objects of a file that is gone which no join told of: no commit refers to them, so that they need not wait for one.
-  fileprivate var unjoinedObjects: [ObjectReference] {
+  /// Objects of a file that is gone which no join told of: no commit refers to them, so that they need not wait for one. Empties the one
+  /// that it had last, whose room would stay taken for as long as some thread that has just closed the file has its descriptor.
+  fileprivate func emptyUnjoinedObjects() -> [ObjectReference] {
     writing.withLock { _ in
-      (objectIsMarked ? [object?.reference].compactMap(\.self) : []) + retired.filter(\.isMarked).map(\.reference)
+      if objectIsMarked { try? object?.file.truncate(to: 0) }
+      return (objectIsMarked ? [object?.reference].compactMap(\.self) : [])
+        + retired.filter(\.isMarked).map(\.reference)
     }
   }
 }

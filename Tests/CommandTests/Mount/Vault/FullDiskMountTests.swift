@@ -71,25 +71,32 @@ final class FullDiskMountTests {
       }
       defer { isDone.store(true, ordering: .relaxed) }
       let (filler, later) = (mount + "filler", mount + "later")
-      for round in 0..<25 {
-        func fill() throws {
+      for round in 0..<60 {
+        let way = ["unlinked", "replaced", "closed last"][round % 3]
+        let piece = noise(1 << 18, seed: UInt64(round))
+        func fill() throws -> Int {
           let file = try Handle(filler, O_CREAT | O_RDWR)
-          let piece = noise(1 << 18, seed: UInt64(round))
           var count = 0
           while let written = try? file.write(piece, at: count), written > 0 { count += written }
-          try? file.sync()
           #expect(count > 4 << 20)
+          if way == "closed last" { try Kernel.unlink(filler) } else { try? file.sync() }
+          return count
         }
-        try fill()
-        try round % 2 == 0 ? Kernel.unlink(filler) : Kernel.rename(mount + "small", filler)
-        try Kernel.makeFile(later, noise(2 << 20, seed: UInt64(round)))
+        let count = try fill()
+        if way == "unlinked" { try Kernel.unlink(filler) }
+        if way == "replaced" { try Kernel.rename(mount + "small", filler) }
+        func writeNext() throws {
+          let file = try Handle(later, O_CREAT | O_RDWR)
+          for place in stride(from: 0, to: count - (3 << 20), by: piece.count) { try file.write(piece, at: place) }
+        }
+        try writeNext()
         let space = try Kernel.fileSystem(mount)
-        #expect(Int(space.f_bavail * space.f_frsize) > 1 << 20)
+        #expect(Int(space.f_bavail * space.f_frsize) > 1 << 20, "\(way)")
         try Kernel.unlink(later)
-        if round % 2 == 0 {
-          try Kernel.makeFile(mount + "small", "small")
-        } else {
+        if way == "replaced" {
           try Kernel.unlink(filler)
+        } else if way == "unlinked" {
+          try Kernel.makeFile(mount + "small", "small")
         }
       }
       return 0
