@@ -271,6 +271,7 @@ final class FileRegistry: Sendable {
     state.withLock { state in
       state.held[inode] = nil
       state.removals.numbers.removeAll { $0 == inode }
+      state.postponed.removeAll { $0 == inode }
       state.entries[inode]?.isUnlinked = false
       state.entries[inode]?.isNameless = false
     }
@@ -294,12 +295,14 @@ final class FileRegistry: Sendable {
   /// Rises when something was removed that nobody needed any more.
   let removalCount = Atomic(0)
 
-  /// - Parameter postponed: those for which there was no room.
+  /// - Parameter postponed: those for which there was no room. Then all others are postponed, too.
   func endRemovals(postponed: [InodeNumber]) {
     removalCount.add(1, ordering: .acquiringAndReleasing)
     state.withLock { state in
       state.isRemoving = false
-      state.postponed += postponed
+      if postponed.isEmpty { return }
+      state.postponed += state.removals.numbers + postponed
+      state.removals.numbers = []
     }
     tellWaiters()
   }

@@ -61,9 +61,8 @@ extension Vault {
   /// Removes what waits for its removal, in operations of bounded size. What finds no room is tried again with the next commit; where one
   /// fails otherwise, the next opening goes on, for a commit marks what it has left. The caller holds no file's lock.
   func removeUnlinked() {
-    // Whoever has the vault by now removes by the marks.
-    if files.isClosed { return }
-    while let removals = files.beginRemovals() {
+    // Whoever has the vault once it is closed removes by the marks.
+    while !files.isClosed, let removals = files.beginRemovals() {
       finish(removals.unjoined.flatMap { $0.emptyUnjoinedObjects() }.map { PendingRemoval(object: $0) })
       let left = remove(removals.numbers)
       files.endRemovals(postponed: left)
