@@ -1,0 +1,160 @@
+internal import CofferFiles
+internal import CofferSystem
+internal import Synchronization
+
+/// What has no name: who uses or holds it, and its removal when nobody does.
+extension FileRegistry {
+  /// The inode is gone with its last name. Called when the operation is applied.
+  func didRemove(_ inode: InodeNumber) {
+    let forgotten = state.withLock { state -> FileNode? in
+      guard let node = state.entries[inode]?.node else { return nil }
+      state.removeGone(node)
+      return node
+    }
+    if let forgotten { forgetMemory(of: forgotten) }
+  }
+
+  /// It has no name from now on, and was needed: whoever used or held it may be gone too by now. Called when the operation is applied.
+  ///
+  /// - Parameter isNameless: it was made so, and may get a name.
+  func didOrphan(_ inode: InodeNumber, isNameless: Bool = false) {
+    let gone = state.withLock { state -> FileNode? in
+      let entry = state.entries[inode]
+      entry?.isUnlinked = true
+      entry?.isNameless = isNameless
+      return (entry?.users ?? 0) > 0 ? nil : state.leave(inode)
+    }
+    if let gone { forgetMemory(of: gone) }
+  }
+
+  /// One more use of a file that was made without a name, so that it stays while it gets one; nil for any other.
+  func retainNameless(_ inode: InodeNumber) -> FileNode? {
+    state.withLock { state in
+      guard let entry = state.entries[inode], entry.isNameless else { return nil }
+      entry.users += 1
+      return entry.node
+    }
+  }
+
+  /// It was made without a name, is held, and nobody uses it.
+  func isHeldNameless(_ inode: InodeNumber) -> Bool { state.withLock { $0.held[inode]?.isNameless ?? false } }
+
+  /// A file that was made without a name has got one.
+  func didName(_ inode: InodeNumber) {
+    state.withLock { state in
+      state.held[inode] = nil
+      state.removals.numbers.removeAll { $0 == inode }
+      state.postponed.removeAll { $0 == inode }
+      state.entries[inode]?.isUnlinked = false
+      state.entries[inode]?.isNameless = false
+    }
+  }
+
+  /// The next removals; one thread at a time takes them.
+  func beginRemovals() -> Removals? {
+    state.withLock { state in
+      guard !state.isRemoving, !state.removals.isEmpty else { return nil }
+      state.isRemoving = true
+      var taken = Removals(unjoined: state.removals.unjoined)
+      state.removals.unjoined = []
+      taken.numbers = Array(state.removals.numbers.suffix(Self.removalsAtOnce))
+      state.removals.numbers.removeLast(taken.numbers.count)
+      return taken
+    }
+  }
+
+  private static let removalsAtOnce = 64
+
+  /// - Parameter postponed: those for which there was no room. Then all others are postponed, too.
+  func endRemovals(postponed: [InodeNumber]) {
+    removalCount.add(1, ordering: .acquiringAndReleasing)
+    state.withLock { state in
+      state.isRemoving = false
+      if postponed.isEmpty { return }
+      state.postponed += state.removals.numbers + postponed
+      state.removals.numbers = []
+    }
+    tellWaiters()
+  }
+
+  private func tellWaiters() {
+    if state.withLock({ $0.waiterCount }) > 0 { settling.withLock { settling.broadcast() } }
+  }
+
+  // MARK: Holding
+
+  func addHolder(_ holds: @escaping @Sendable (InodeNumber) -> Bool) -> Int {
+    state.withLock { state in
+      state.lastHolder += 1
+      state.holders.append((state.lastHolder, holds))
+      return state.lastHolder
+    }
+  }
+
+  func removeHolder(_ number: Int) {
+    state.withLock { state in
+      state.holders.removeAll { $0.number == number }
+      state.letGo = Array(state.held.keys)
+    }
+  }
+
+  /// When what a holder let go of is to go: see ``leaveLetGo()``.
+  enum LettingGo { case nothing, soon, now }
+
+  /// A holder holds this no more.
+  func letGo(of number: InodeNumber) -> LettingGo {
+    state.withLock { state in
+      // Whoever uses it last asks all holders.
+      if state.held[number] == nil { return .nothing }
+      state.letGo.append(number)
+      return state.letGo.count >= Self.removalsAtOnce || state.waiterCount > 0 ? .now : .soon
+    }
+  }
+
+  /// Whether something is held that may be about to be let go of, or is about to be removed.
+  var isSettling: Bool { state.withLock { $0.isSettling } }
+
+  /// Waits until that is no more so of what is there now. What is held for longer is not waited for again.
+  ///
+  /// - Parameter removeLetGo: removes what was let go of before anybody waited for it.
+  func waitUntilSettled(_ removeLetGo: () -> Void) {
+    let end = SuspendingClock.now + Self.settlingTime
+    let awaited = state.withLock { state in
+      state.waiterCount += 1
+      return state.unsettled
+    }
+    removeLetGo()
+    func isThere() -> Bool {
+      state.withLock { state in
+        state.isRemoving || !state.removals.isEmpty || awaited.contains { state.isThere($0) }
+      }
+    }
+    settling.withLock { while isThere(), settling.wait(until: end) {} }
+    state.withLock { state in
+      state.waiterCount -= 1
+      for number in awaited {
+        state.held[number]?.isLasting = true
+        state.entries[number]?.isLasting = true
+      }
+    }
+  }
+
+  /// What nobody uses any more is let go of within some microseconds, where who does that has the processor.
+  private static let settlingTime = Duration.milliseconds(250)
+
+  /// Has everything go that was let go of, unless somebody uses or holds it, and that was postponed.
+  func leaveLetGo() {
+    let gone = state.withLock { state in
+      defer { (state.letGo, state.postponed) = ([], []) }
+      state.removals.numbers += state.postponed
+      return state.letGo.compactMap { number -> FileNode? in
+        guard state.held[number] != nil else { return nil }
+        if (state.entries[number]?.users ?? 0) == 0 { return state.leave(number) }
+        state.held[number] = nil
+        return nil
+      }
+    }
+    for node in gone { forgetMemory(of: node) }
+    tellWaiters()
+  }
+}
