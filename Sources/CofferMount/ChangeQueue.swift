@@ -32,6 +32,8 @@ final class ChangeQueue: @unchecked Sendable {
   private var nodes: [fuse_ino_t: Int] = [:]
   /// How many of them are changes of folders.
   private var nameCount = 0
+  /// How many are places of folders that are to be told for the first time.
+  private var placeCount = 0
   private var added = 0
   private var done = 0
   /// What was done when somebody had waited in vain.
@@ -67,6 +69,7 @@ final class ChangeQueue: @unchecked Sendable {
   ///   whether this kernel may be waiting.
   private func didTell(_ change: KernelChange, _ left: Int, after seconds: Double) {
     condition.withLock {
+      if change.isOfPlace { placeCount -= 1 }
       let wasToldOnceMore = retries[change] != nil
       if left > 0 { retries[change] = (left, .now + .seconds(seconds)) }
       if left == 0 || wasToldOnceMore { forget(change) }
@@ -96,6 +99,7 @@ final class ChangeQueue: @unchecked Sendable {
           added += 1
           nodes[change.node, default: 0] += 1
           if change.isOfName { nameCount += 1 }
+          if change.isOfPlace { placeCount += 1 }
         }
         condition.broadcast()
       }
@@ -122,7 +126,10 @@ final class ChangeQueue: @unchecked Sendable {
 
   /// Whether this kernel may be waiting for who makes these changes here.
   func concerns(_ changes: [KernelChange]) -> Bool {
-    condition.withLock { changes.contains { nodes[$0.node] != nil || ($0.isOfName && nameCount > 0) } }
+    // Who is looked for at its place passes other folders, which are not counted.
+    condition.withLock {
+      placeCount > 0 || changes.contains { nodes[$0.node] != nil || ($0.isOfName && nameCount > 0) }
+    }
   }
 
   /// Returns when the kernel has been told, but waits no longer than a moment; nor at all, where somebody has waited in vain and

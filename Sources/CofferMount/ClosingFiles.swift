@@ -44,7 +44,7 @@ final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
   func add(_ file: File) {
     guard file.hasUnjoinedChanges else { return Self.close(file) }
     let isTaken = condition.withLock {
-      guard files.count < Self.limit else { return false }
+      guard files.count < Self.limit, !hasEnded else { return false }
       files.append(file)
       if files.count >= Self.portionSize { wantThread() }
       return true
@@ -68,12 +68,13 @@ final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
     }
   }
 
-  /// Ends the thread. Nothing is added any more.
+  /// Ends the thread, when everything is closed that was added before; what is added from now on is closed at once.
   func end() {
     condition.withLock {
       hasEnded = true
       condition.broadcast()
     }
+    finish()
   }
 
   /// Called under `condition`.

@@ -5,9 +5,13 @@ internal import Foundation
 internal import Glibc
 internal import Synchronization
 
-/// What the kernel is to forget, in its own numbers.
+/// What the kernel is to forget, or to learn, in its own numbers.
 enum KernelChange: Hashable, Sendable {
   case name([UInt8], in: fuse_ino_t)
+  /// To be asked for anew, while what the kernel has by it stays until then.
+  case expiry([UInt8], in: fuse_ino_t)
+  /// Where a folder lies by now.
+  case place(of: fuse_ino_t)
   case attributes(fuse_ino_t)
   /// What is in a range of bytes.
   case content(fuse_ino_t, Range<UInt64> = 0..<UInt64.max)
@@ -16,14 +20,21 @@ enum KernelChange: Hashable, Sendable {
   case end(fuse_ino_t)
 
   var isOfName: Bool {
-    if case .name = self { true } else { false }
+    switch self {
+    case .name, .expiry: true
+    default: false
+    }
+  }
+
+  var isOfPlace: Bool {
+    if case .place = self { true } else { false }
   }
 
   /// The node whose lock the kernel may take for it.
   var node: fuse_ino_t {
     switch self {
-    case .name(_, let folder): folder
-    case .attributes(let node), .content(let node, _), .end(let node): node
+    case .name(_, let folder), .expiry(_, let folder): folder
+    case .place(let node), .attributes(let node), .content(let node, _), .end(let node): node
     }
   }
 }
@@ -213,6 +224,9 @@ final class FuseSession: Sendable {
       })
   }
 
+  /// By what requests are answered; nil before there are any, and at the end.
+  var present: MountServer? { lock.withLock { server } }
+
   /// Tells the kernel; `false` where it knows no such node or name. **Never from a thread that answers a request**: the kernel
   /// may wait for that answer first.
   ///
@@ -223,20 +237,32 @@ final class FuseSession: Sendable {
     defer { letGo() }
     let outcome =
       switch change {
-      case .name(let name, let folder):
-        name.withUnsafeBytes { bytes in
-          fuse_lowlevel_notify_inval_entry(
-            session, folder, bytes.bindMemory(to: CChar.self).baseAddress, bytes.count)
-        }
+      case .name(let name, let folder): forget(name, folder, session)
+      case .expiry(let name, let folder): expire(name, folder, session)
       case .attributes(let number): fuse_lowlevel_notify_inval_inode(session, number, -1, 0)
       case .content(let number, let range):
         // With no count to the end.
         fuse_lowlevel_notify_inval_inode(
           session, number, off_t(clamping: range.lowerBound),
           range.upperBound > UInt64(Int64.max) ? 0 : off_t(range.upperBound - range.lowerBound))
+      // There is no such call: see ``MountServer/showPlace(of:)``.
+      case .place: CInt(0)
       case .end(let number): tellEnd(of: number, lastByte(InodeNumber(value: number)), session)
       }
     return outcome != -ENOENT
+  }
+
+  private func forget(_ name: [UInt8], _ folder: fuse_ino_t, _ session: OpaquePointer) -> CInt {
+    name.withUnsafeBytes { bytes in
+      fuse_lowlevel_notify_inval_entry(session, folder, bytes.bindMemory(to: CChar.self).baseAddress, bytes.count)
+    }
+  }
+
+  private func expire(_ name: [UInt8], _ folder: fuse_ino_t, _ session: OpaquePointer) -> CInt {
+    let outcome = name.withUnsafeBytes { bytes in
+      coffer_expire_entry(session, folder, bytes.bindMemory(to: CChar.self).baseAddress, bytes.count)
+    }
+    return outcome == -ENOSYS ? forget(name, folder, session) : outcome
   }
 
   /// The kernel takes a file to end where it was told so last, until somebody asks. It clears what lies behind that in a page that it

@@ -218,6 +218,7 @@ extension MountServer {
     if !hasDroppedAll.load(ordering: .acquiring) { dropAll() }
     // Programs may keep them open, and a key each.
     openFiles.closeAll()
+    closing.finish()
     view.letGoOfAll()
     commitAll()
     phase.set(.cutOff)

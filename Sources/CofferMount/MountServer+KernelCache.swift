@@ -17,7 +17,10 @@ extension MountServer {
 
   /// The kernel has given `count` tellings of a file back, or never got them.
   func didGiveBack(_ number: InodeNumber, _ count: UInt64 = 1) {
-    let isForgotten = nodes.didGiveBack(number, count) { changedFolders.withLock { _ = $0.remove(number) } }
+    let isForgotten = nodes.didGiveBack(number, count) {
+      changedFolders.withLock { _ = $0.remove(number) }
+      movedFolders.withLock { $0[number] = nil }
+    }
     if isForgotten { view.letGo(of: number) }
   }
 
@@ -65,22 +68,37 @@ extension MountServer {
         changedFolders.withLock { _ = $0.insert(folder) }
       case .name: break
       case .content(let number): writers.disturb(number)
+      case .place(let number, let name, let folder): wasMoved(number, name, to: folder)
       case .attributes: break
       }
     }
-    let told = found.flatMap(toKernel)
+    let told = toKernel(found)
     let ticket = changes.add(told)
     guard let other = Self.answering else {
       if !ContainerView.isWorkingHere { changes.wait(for: ticket) }
       return
     }
     // The other mount may show another folder: its numbers differ at the root.
-    let isAwaited = other.changes.concerns(found.flatMap(other.toKernel))
+    let isAwaited = other.changes.concerns(other.toKernel(found))
     if !isAwaited { other.waiting { changes.wait(for: ticket) } }
   }
 
+  private func toKernel(_ found: [ViewChange]) -> [KernelChange] {
+    var places: [KernelChange] = []
+    var names: [KernelChange] = []
+    for case .place(let number, let name, let folder) in found where nodes.isKnown(number) {
+      places += [.expiry(name, in: kernelNumber(folder)), .place(of: kernelNumber(number))]
+      names.append(.name(name, in: kernelNumber(folder)))
+    }
+    // Before the old name: what the kernel forgets with that is no longer the folder then. It is not to forget the new one.
+    return places + found.flatMap(toKernel).filter { !names.contains($0) }
+  }
+
   private func toKernel(_ change: ViewChange) -> [KernelChange] {
-    switch change {
+    // Of the vault's root, which a mount of another folder does not show: it would take that for its own.
+    if number(change.node.value) != change.node { return [] }
+    return switch change {
+    case .place: []
     // Of a name that the kernel does not know it would forget nothing: so the folder's entries as well.
     case .name(let name, let folder): [.name(name, in: kernelNumber(folder)), .content(kernelNumber(folder))]
     case .attributes(let number): [.attributes(kernelNumber(number))]
@@ -97,10 +115,13 @@ extension MountServer {
     _ change: KernelChange, _ session: FuseSession, _ nodes: KernelNodes,
     lastByte: (InodeNumber) -> (offset: UInt64, value: UInt8)?
   ) -> Bool {
+    if case .place(let node) = change {
+      return session.present.map { $0.showPlace(of: InodeNumber(value: node)) } ?? true
+    }
     if session.tell(change, lastByte: lastByte) { return true }
     return switch change {
     // Who looks a name up has locked its folder until it knows what it found.
-    case .name, .end: true
+    case .name, .expiry, .place, .end: true
     case .attributes(let node), .content(let node, _): !nodes.isKnown(InodeNumber(value: node))
     }
   }

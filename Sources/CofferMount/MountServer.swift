@@ -26,6 +26,8 @@ public final class MountServer: Sendable {
   let foldersAhead: FoldersAhead
   /// Folders whose entries others have changed since the kernel last asked.
   let changedFolders = Mutex<Set<InodeNumber>>([])
+  /// Where folders lie by now that others have moved, until the kernel has come upon them there.
+  let movedFolders = Mutex<[InodeNumber: FolderPlace]>([:])
   let didEnd: @Sendable (MountServer) -> Void
   let phase = MountPhase()
   /// What kept the last of what programs wrote from being stored, when the mount ended.
@@ -165,15 +167,23 @@ public final class MountServer: Sendable {
   /// Runs `body`, which adds something; once more where it finds the disk full while files are not let go of yet that programs have closed
   /// and removed, or the kernel has not let go of what they have removed.
   func withRoom<Result>(_ body: () throws -> Result) throws -> Result {
-    let removalCount = view.removalCount
-    do {
-      return try body()
-    } catch ViewError.full where closing.isBusy || view.hasUnsettledRemovals || view.removalCount != removalCount {
-      closing.finish()
-      waiting { view.settleRemovals() }
-      return try body()
+    for round in 0..<Self.roomLimit {
+      let removalCount = view.removalCount
+      do {
+        return try body()
+      } catch ViewError.full
+        where view.removalCount != removalCount || round == 0 && (closing.isBusy || view.hasUnsettledRemovals)
+      {
+        session.callAnother()
+        closing.finish()
+        waiting { view.settleRemovals() }
+      }
     }
+    return try body()
   }
+
+  /// How often something may go in between.
+  private static let roomLimit = 8
 
   /// The room on the vault's disk. Where little is left, with what the kernel is about to let go of.
   func space() throws -> FileSystemSpace {

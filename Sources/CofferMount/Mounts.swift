@@ -53,9 +53,13 @@ public enum Mounts {
   ///
   /// - Parameter device: of the mount at `place`.
   static func setReadAhead(at place: String, of device: String) {
+    guard geteuid() == 0 else { return }
     // The kernel has one of its own from the answer to its hello, which may be on its way: it asks nothing before it has that.
-    var found = statvfs()
-    guard geteuid() == 0, statvfs(place, &found) == 0 else { return }
+    let isThere = BriefAnswer.ofOwnMount(within: 2) {
+      var found = statvfs()
+      return statvfs(place, &found) == 0
+    }
+    guard isThere == true else { return }
     try? "1024".write(toFile: "/sys/class/bdi/\(device)/read_ahead_kb", atomically: false, encoding: .utf8)
   }
 

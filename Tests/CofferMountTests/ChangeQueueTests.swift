@@ -70,6 +70,25 @@
       queue.end()
     }
 
+    @Test func `while a folder is looked for at its place nobody waits for others`() throws {
+      let kernel = Kernel()
+      let queue = try ChangeQueue(kernel.tell)
+      kernel.hold()
+      let places = [KernelChange.place(of: 5), .name([1], in: 7)]
+      let ticket = queue.add(places)
+      kernel.waitUntilAsked()
+      // On its way any folder is passed.
+      #expect(queue.concerns([.attributes(100)]))
+      queue.add(places)
+      queue.add(places + [.place(of: 6)])
+      kernel.release()
+      queue.wait(for: ticket, atMost: 600)
+      queue.wait(for: queue.add([.content(9)]), atMost: 600)
+      #expect(kernel.told == places + places + [.place(of: 6), .content(9)])
+      #expect(!queue.concerns([.attributes(100)]))
+      queue.end()
+    }
+
     @Test(arguments: [1, 2, 3, 10])
     func `a kernel that is about to know a file is told of it once more, and not for ever`(
       _ refusals: Int

@@ -129,6 +129,16 @@
       closing.finish()
     }
 
+    @Test func `at the end every file is closed, and whatever comes later at once`() throws {
+      let closing = try ClosingFiles<File>()
+      let (before, after) = ((0..<3).map { _ in File() }, File())
+      for file in before { closing.add(file) }
+      closing.end()
+      #expect(before.allSatisfy { $0.isClosed })
+      closing.add(after)
+      #expect(after.closingThreads == [pthread_self()])
+    }
+
     @Test func `every file of many threads is closed once`() async throws {
       let closing = try ClosingFiles<File>()
       defer { closing.end() }

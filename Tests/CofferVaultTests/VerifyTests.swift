@@ -48,6 +48,31 @@ import Testing
     }
   }
 
+  /// Their objects go behind the commit that removed them, and the marks that say so behind those: 100 on a thread of its own.
+  @Test(arguments: [1, 100]) func `what was removed just before leaves no strays`(count: Int) throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let bytes = [UInt8](repeating: 1, count: 70_000)
+    for number in 0..<count { try vault.importFile(fixture.source(bytes), to: VaultPath("\(number)")) }
+    try vault.commit()
+    for number in 0..<count { try vault.remove(VaultPath("\(number)")) }
+    #expect(try vault.verify(isDeep: false).strayRecordCount == 0)
+    try vault.close()
+  }
+
+  @Test func `what changes during a verification is not counted as strays`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    let report = try vault.verify(isDeep: false) { progress in
+      guard progress.checkedBucketCount == progress.bucketCount else { return }
+      try? vault.remove(VaultPath("docs/sparse"))
+      try? vault.setSetting("a", to: nil)
+      try? vault.commit()
+    }
+    #expect(report.isClean && report.strayRecordCount == 0)
+  }
+
   @Test(arguments: [false, true]) func `what a lock keeps from being read is not damaged`(isDeep: Bool) throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()

@@ -30,6 +30,33 @@ extension ContainerView {
     return try perform(.reading, on: folder) { try $0.parent(of: folder) }
   }
 
+  /// The names that lead to a folder from the view's root; nil where none do. Reads the folders in between until it comes upon each.
+  public func path(to folder: InodeNumber) throws(ViewError) -> [[UInt8]]? {
+    // First whether it lies below the root, for to find a name takes longer.
+    var way = [folder]
+    while let folder = way.last, folder != root {
+      let parent = try parent(of: folder)
+      if parent == folder { return nil }
+      way.append(parent)
+    }
+    var names: [[UInt8]] = []
+    for (folder, parent) in zip(way, way.dropFirst()).reversed() {
+      guard let name = try name(of: folder, in: parent) else { return nil }
+      names.append(name)
+    }
+    return names
+  }
+
+  private func name(of folder: InodeNumber, in parent: InodeNumber) throws(ViewError) -> [UInt8]? {
+    var cookie: UInt64?
+    repeat {
+      let portion = try readFolder(parent, after: cookie, limit: 1 << 10, withAttributes: false)
+      if let found = portion.first(where: { $0.number == folder }) { return found.name }
+      cookie = portion.last?.cookie
+    } while cookie != nil
+    return nil
+  }
+
   public func makeFolder(
     _ name: [UInt8], in folder: InodeNumber, _ node: NewNode
   ) throws(ViewError) -> FileAttributes {

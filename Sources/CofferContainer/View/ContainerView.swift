@@ -123,6 +123,7 @@ public final class ContainerView: Sendable {
           changes.map { change in
             switch change {
             case .name(let name, let folder): .name(name, in: folder)
+            case .place(let number, let name, let folder): .place(of: number, name: name, in: folder)
             case .attributes(let number): .attributes(of: number)
             case .content(let number): .content(of: number)
             }
@@ -148,8 +149,18 @@ public final class ContainerView: Sendable {
 /// What somebody else changed, for a client that remembers what it was told.
 public enum ViewChange: Sendable, Hashable {
   case name([UInt8], in: InodeNumber)
+  /// A folder has come to lie elsewhere, or to be called something else.
+  case place(of: InodeNumber, name: [UInt8], in: InodeNumber)
   case attributes(of: InodeNumber)
   case content(of: InodeNumber)
+
+  /// What has changed: of a name its folder.
+  public var node: InodeNumber {
+    switch self {
+    case .name(_, let folder): folder
+    case .place(let number, _, _), .attributes(let number), .content(let number): number
+    }
+  }
 }
 
 extension Container {

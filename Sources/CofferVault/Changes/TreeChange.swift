@@ -7,6 +7,8 @@ internal import Synchronization
 public enum TreeChange: Sendable, Hashable {
   /// The name stands for something else in the folder, or for nothing, and so the folder has changed.
   case name([UInt8], in: InodeNumber)
+  /// A folder has come to lie elsewhere, or to be called something else.
+  case place(of: InodeNumber, name: [UInt8], in: InodeNumber)
   case attributes(of: InodeNumber)
   case content(of: InodeNumber)
 }

@@ -78,8 +78,11 @@ extension FileRegistry {
   }
 
   private func tellWaiters() {
-    if state.withLock({ $0.waiterCount }) > 0 { settling.withLock { settling.broadcast() } }
+    if isAwaited { settling.withLock { settling.broadcast() } }
   }
+
+  /// Somebody lacks room: see ``waitUntilSettled(briefTime:_:)``.
+  var isAwaited: Bool { state.withLock { $0.waiterCount > 0 } }
 
   // MARK: Holding
 
@@ -114,22 +117,31 @@ extension FileRegistry {
   /// Whether something is held that may be about to be let go of, or is about to be removed.
   var isSettling: Bool { state.withLock { $0.isSettling } }
 
-  /// Waits until that is no more so of what is there now. What is held for longer is not waited for again.
+  /// Whether there is anything that would give room back if it went.
+  var mayGiveBack: Bool { state.withLock { $0.isSettling || !$0.lasting.isEmpty } }
+
+  /// Waits until nothing is about to be let go of, or removed, that is there now. What is held for longer is waited for once; from then on
+  /// until one of it goes, and no longer than what a thread may take that has heard of it and lacks the processor.
   ///
-  /// - Parameter removeLetGo: removes what was let go of before anybody waited for it.
-  func waitUntilSettled(_ removeLetGo: () -> Void) {
-    let end = SuspendingClock.now + Self.settlingTime
-    let awaited = state.withLock { state in
+  /// - Parameters:
+  ///   - briefTime: how long that is, for tests.
+  ///   - removeLetGo: removes what was let go of before anybody waited for it.
+  func waitUntilSettled(briefTime: Duration = briefTime, _ removeLetGo: () -> Void) {
+    let start = SuspendingClock.now
+    let (end, briefEnd) = (start + Self.settlingTime, start + briefTime)
+    let (awaited, lasting) = state.withLock { state in
       state.waiterCount += 1
-      return state.unsettled
+      return (state.unsettled, state.lasting)
     }
     removeLetGo()
-    func isThere() -> Bool {
+    /// Until when there is something to wait for.
+    func present() -> SuspendingClock.Instant? {
       state.withLock { state in
-        state.isRemoving || !state.removals.isEmpty || awaited.contains { state.isThere($0) }
+        if state.isRemoving || !state.removals.isEmpty || awaited.contains(where: state.isThere) { return end }
+        return lasting.isEmpty || !lasting.allSatisfy(state.isThere) ? nil : briefEnd
       }
     }
-    settling.withLock { while isThere(), settling.wait(until: end) {} }
+    settling.withLock { while let end = present(), settling.wait(until: end) {} }
     state.withLock { state in
       state.waiterCount -= 1
       for number in awaited {
@@ -141,6 +153,7 @@ extension FileRegistry {
 
   /// What nobody uses any more is let go of within some microseconds, where who does that has the processor.
   private static let settlingTime = Duration.milliseconds(250)
+  private static let briefTime = Duration.milliseconds(20)
 
   /// Has everything go that was let go of, unless somebody uses or holds it, and that was postponed.
   func leaveLetGo() {

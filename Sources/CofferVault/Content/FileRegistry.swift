@@ -55,6 +55,12 @@ final class FileRegistry: Sendable {
         + entries.values.filter { $0.isUnlinked && $0.users > 0 && !$0.isLasting }.map(\.node.number)
     }
 
+    /// The other of what has no name.
+    var lasting: [InodeNumber] {
+      held.keys.filter { held[$0]?.isLasting == true }
+        + entries.values.filter { $0.isUnlinked && $0.users > 0 && $0.isLasting }.map(\.node.number)
+    }
+
     func isThere(_ number: InodeNumber) -> Bool { held[number] != nil || entries[number]?.isUnlinked == true }
 
     func isHeld(_ number: InodeNumber) -> Bool { holders.contains { $0.holds(number) } }

@@ -109,8 +109,8 @@ extension Vault {
   /// moment. The caller holds no file's lock.
   public func settleRemovals() { files.waitUntilSettled { removeLetGo() } }
 
-  /// Something may be about to be removed: see ``settleRemovals()``.
-  public var hasUnsettledRemovals: Bool { files.isSettling }
+  /// Something has no name any more, and may go: see ``settleRemovals()``.
+  public var hasUnsettledRemovals: Bool { files.mayGiveBack }
 
   /// Rises when something was removed that nobody needed any more.
   public var removalCount: Int { files.removalCount.load(ordering: .acquiring) }

@@ -46,6 +46,8 @@ final class IndexSession {
   private(set) var operationCount = 0
   /// Names that were given and taken since the vault was opened.
   var nameChangeCount: UInt64 = 0
+  /// Rises with whatever changes a row.
+  private(set) var changeCount: UInt64 = 0
   private var inodesAhead = InodesAhead()
   var orphans = Orphans()
   /// How often everything was forgotten that had been read.
@@ -148,6 +150,7 @@ final class IndexSession {
       // Also where the body went on without it.
       guard stored.missing.isEmpty else { throw NotInMemory() }
       operationCount += 1
+      changeCount += 1
       removals += operationRemovals
       let effects = operationEffects
       operationEffects = []
@@ -168,7 +171,10 @@ final class IndexSession {
   func beginCommit() throws -> CommitUnderWay {
     try requireUsable()
     precondition(underWay == nil, "one commit at a time")
-    for mark in orphans.takeUnmarked() { buffer.put(.record(.bytes(mark.removal.encoded())), at: mark.row) }
+    for mark in orphans.takeUnmarked() {
+      buffer.put(.record(.bytes(mark.removal.encoded())), at: mark.row)
+      changeCount += 1
+    }
     let commit = CommitUnderWay(
       buffer, removals: removals, operationCount: operationCount, numbers: root, generation: nextGeneration)
     underWay = commit

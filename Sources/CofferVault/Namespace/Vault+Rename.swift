@@ -92,7 +92,7 @@ extension Vault {
       try session.adjust(move.from, by: -1, folders: -move.entry.folderCount, at: now)
       try session.adjust(move.to, by: 1 - gone, folders: move.entry.folderCount - goneFolder, at: now)
     }
-    try settle(move.entry.inode, in: move.to, at: now, session)
+    try settle(move.entry.inode, as: move.newName, in: move.to, at: now, session)
   }
 
   private func exchange(_ move: Move, _ target: Entry, _ session: IndexSession) throws {
@@ -107,18 +107,20 @@ extension Vault {
       try session.adjust(move.from, by: 0, folders: difference, at: now)
       try session.adjust(move.to, by: 0, folders: -difference, at: now)
     }
-    try settle(moved.inode, in: move.to, at: now, session)
-    try settle(target.inode, in: move.from, at: now, session)
+    try settle(moved.inode, as: target.name, in: move.to, at: now, session)
+    try settle(target.inode, as: moved.name, in: move.from, at: now, session)
   }
 
   /// A renamed inode knows when, and a folder where it lies. Who observes hears of every node that a rename locks.
-  private func settle(_ number: InodeNumber, in folder: InodeNumber, at now: Timestamp, _ session: IndexSession) throws
-  {
+  private func settle(
+    _ number: InodeNumber, as name: [UInt8], in folder: InodeNumber, at now: Timestamp, _ session: IndexSession
+  ) throws {
     var inode = try session.inode(number)
     inode.changed = now
     if case .directory(var content) = inode.content {
       content.parent = folder
       inode.content = .directory(content)
+      session.note(.place(of: number, name: name, in: folder))
     }
     try session.store(inode)
     session.note(.attributes(of: number))

@@ -9,7 +9,12 @@ extension Vault {
     isDeep: Bool, progress: @escaping (VerificationProgress) -> Void = { _ in },
     isCancelled: @escaping () -> Bool = { false }
   ) throws(VaultError) -> VerificationReport {
-    if !isReadOnly { try commit() }
+    if !isReadOnly {
+      try commit()
+      // The objects of what was removed go behind the commit that says so, and their marks with the next one.
+      roomGivenBack.wait()
+      try commit()
+    }
     return try VaultError.catching {
       let verifier = Verifier(self, isDeep: isDeep, progress: progress, isCancelled: isCancelled)
       try verifier.run()

@@ -33,7 +33,7 @@ final class Verifier {
 
   func run() throws {
     try vault.index.forgetOpened()
-    let nameChanges = vault.index.read(\.nameChangeCount)
+    let (changes, nameChanges) = vault.index.read { ($0.changeCount, $0.nameChangeCount) }
     state.recordCount = try checkBuckets()
     try walk()
     try countMarksAndSettings()
@@ -44,8 +44,8 @@ final class Verifier {
         add("the number of a file's names", missing.path)
       }
     }
-    // Where something cannot be read, what it leads to is not met, and is no stray.
-    if let recordCount = state.recordCount, report.isClean {
+    // Where something cannot be read, what it leads to is not met, and is no stray; nor what has come or gone meanwhile.
+    if let recordCount = state.recordCount, report.isClean, vault.index.read(\.changeCount) == changes {
       let reached = state.reachedRecordCount
       report.strayRecordCount = recordCount > reached ? recordCount - reached : 0
     }

@@ -71,25 +71,24 @@ final class FullDiskMountTests {
       }
       defer { isDone.store(true, ordering: .relaxed) }
       let (filler, later) = (mount + "filler", mount + "later")
-      for round in 0..<60 {
-        let way = ["unlinked", "replaced", "closed last"][round % 3]
+      for round in 0..<80 {
+        let way = ["unlinked", "replaced", "closed last", "filled last"][round % 4]
         let piece = noise(1 << 18, seed: UInt64(round))
         func fill() throws -> Int {
           let file = try Handle(filler, O_CREAT | O_RDWR)
+          if way == "filled last" { try Kernel.unlink(filler) }
           var count = 0
           while let written = try? file.write(piece, at: count), written > 0 { count += written }
           #expect(count > 4 << 20)
           if way == "closed last" { try Kernel.unlink(filler) } else { try? file.sync() }
           return count
         }
+        // Nothing lies between what makes room and what needs it.
+        let next = try Handle(later, O_CREAT | O_RDWR)
         let count = try fill()
         if way == "unlinked" { try Kernel.unlink(filler) }
         if way == "replaced" { try Kernel.rename(mount + "small", filler) }
-        func writeNext() throws {
-          let file = try Handle(later, O_CREAT | O_RDWR)
-          for place in stride(from: 0, to: count - (3 << 20), by: piece.count) { try file.write(piece, at: place) }
-        }
-        try writeNext()
+        for place in stride(from: 0, to: count - (3 << 20), by: piece.count) { try next.write(piece, at: place) }
         let space = try Kernel.fileSystem(mount)
         #expect(Int(space.f_bavail * space.f_frsize) > 1 << 20, "\(way)")
         try Kernel.unlink(later)
