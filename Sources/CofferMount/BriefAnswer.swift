@@ -1,12 +1,13 @@
 internal import CFuse3
 internal import CofferSystem
+internal import Glibc
 
 /// Asks the system what it may never answer, because a program does not that it asks itself.
 public enum BriefAnswer {
   private final class State<Answer>: @unchecked Sendable {
     let condition = TimedCondition()
     /// Under `condition`.
-    var answer: Answer??
+    var answer: Answer?
   }
 
   /// What `question` answers; nil where it takes longer than so many seconds, and its thread waits on by itself; or where
@@ -14,34 +15,12 @@ public enum BriefAnswer {
   public static func within<Answer: Sendable>(
     _ seconds: Double, _ question: @escaping @Sendable () -> Answer
   ) -> Answer? {
-    within(seconds) { .some(question()) }
-  }
-
-  /// The same, about a mount that this process serves itself; nil also where the system is older than Linux 5.9. `question` is asked by a thread that has none of the process's open files, and
-  /// what it opens is closed before the answer is told.
-  ///
-  /// Who waits for the answer to a request that somebody has taken cannot be killed, and the system closes a process's files when the last
-  /// thread that has them has ended: with them the mount's device, which would end what waits. A process that was killed while it
-  /// waited for itself would stay for ever.
-  public static func ofOwnMount<Answer: Sendable>(
-    within seconds: Double, _ question: @escaping @Sendable () -> Answer
-  ) -> Answer? {
-    within(seconds) {
-      guard coffer_leave_descriptors() == 0 else { return nil }
-      defer { _ = coffer_leave_descriptors() }
-      return question()
-    }
-  }
-
-  private static func within<Answer: Sendable>(
-    _ seconds: Double, _ question: @escaping @Sendable () -> Answer?
-  ) -> Answer? {
     let state = State<Answer>()
     do {
       try NewThread.start {
         let answer = question()
         state.condition.withLock {
-          state.answer = .some(answer)
+          state.answer = answer
           state.condition.broadcast()
         }
       }
@@ -51,7 +30,24 @@ public enum BriefAnswer {
     let end = SuspendingClock.now + .seconds(seconds)
     return state.condition.withLock {
       while state.answer == nil, state.condition.wait(until: end) {}
-      return state.answer ?? nil
+      return state.answer
     }
+  }
+
+  /// Runs `body`, which asks something about a mount that this process serves itself, on a thread that does nothing else: it has none of
+  /// the process's open files from then on, and what `body` opens is closed behind it. Nil where the system is older than Linux 5.9, or
+  /// refuses that.
+  ///
+  /// Who waits for the answer to a request that somebody has taken cannot be killed, and the system closes a process's files when the last
+  /// thread that has them has ended: with them the mount's device, which would end what waits. A process that was killed while it
+  /// waited for itself would stay for ever.
+  static func ofOwnMount<Answer>(_ body: () -> Answer) -> Answer? {
+    // Whoever handles a signal may write to a descriptor.
+    var signals = sigset_t()
+    sigfillset(&signals)
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+    guard coffer_leave_descriptors() == 0 else { return nil }
+    defer { _ = coffer_leave_descriptors() }
+    return body()
   }
 }

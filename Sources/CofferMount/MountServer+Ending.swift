@@ -1,5 +1,6 @@
 internal import CofferContainer
 internal import CofferSystem
+internal import Glibc
 internal import Synchronization
 
 /// How a mount ends: because it is asked to, because somebody takes it away, or by force while programs use it.
@@ -145,8 +146,18 @@ extension MountServer {
   /// Takes it out of the tree, also where it was bound to its own place, and nothing else that somebody may have mounted there.
   private func takeDown(at place: String, isLazy: Bool) throws(MountError) {
     guard isInTree, let device = device.withLock({ $0 }) else { throw Mounts.absence(at: place) }
+    for _ in 0..<Self.lookupTries {
+      do { return try Mounts.unmountAll(of: device, from: place, isLazy: isLazy) } catch {
+        // A moved folder is being looked up through the mount.
+        guard error.isBusy, lookups.areUnderWay else { throw error }
+        usleep(Self.lookupPause)
+      }
+    }
     try Mounts.unmountAll(of: device, from: place, isLazy: isLazy)
   }
+
+  /// How often such a lookup is waited for, and how long, in microseconds.
+  private static let (lookupTries, lookupPause) = (100, UInt32(10_000))
 
   /// The programs that an end has cut off, which was forced.
   public var usersCutOff: MountUsers { cutOffUsers.withLock { $0.users } }

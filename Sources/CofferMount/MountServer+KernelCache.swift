@@ -86,7 +86,7 @@ extension MountServer {
   private func toKernel(_ found: [ViewChange]) -> [KernelChange] {
     var places: [KernelChange] = []
     var names: [KernelChange] = []
-    for case .place(let number, let name, let folder) in found where nodes.isKnown(number) {
+    for case .place(let number, let name, let folder) in found where nodes.isKnown(number) && isShown(folder) {
       places += [.expiry(name, in: kernelNumber(folder)), .place(of: kernelNumber(number))]
       names.append(.name(name, in: kernelNumber(folder)))
     }
@@ -94,9 +94,11 @@ extension MountServer {
     return places + found.flatMap(toKernel).filter { !names.contains($0) }
   }
 
+  /// Not the vault's root in a mount of another folder, whose kernel takes that number for its own root.
+  private func isShown(_ node: InodeNumber) -> Bool { number(node.value) == node }
+
   private func toKernel(_ change: ViewChange) -> [KernelChange] {
-    // Of the vault's root, which a mount of another folder does not show: it would take that for its own.
-    if number(change.node.value) != change.node { return [] }
+    if !isShown(change.node) { return [] }
     return switch change {
     case .place: []
     // Of a name that the kernel does not know it would forget nothing: so the folder's entries as well.

@@ -26,7 +26,8 @@ public final class MountServer: Sendable {
   let foldersAhead: FoldersAhead
   /// Folders whose entries others have changed since the kernel last asked.
   let changedFolders = Mutex<Set<InodeNumber>>([])
-  /// Where folders lie by now that others have moved, until the kernel has come upon them there.
+  let lookups = FolderLookups()
+  /// Where others have said that they moved folders, until the kernel has come upon them.
   let movedFolders = Mutex<[InodeNumber: FolderPlace]>([:])
   let didEnd: @Sendable (MountServer) -> Void
   let phase = MountPhase()
@@ -164,8 +165,8 @@ public final class MountServer: Sendable {
   /// The kernel has said hello.
   func didBecomeLive() { phase.set(.live) }
 
-  /// Runs `body`, which adds something; once more where it finds the disk full while files are not let go of yet that programs have closed
-  /// and removed, or the kernel has not let go of what they have removed.
+  /// Runs `body`, which adds something; again where it finds the disk full while files are not let go of yet that programs have closed
+  /// and removed, or the kernel has not let go of what they have removed; and as long as something of that goes.
   func withRoom<Result>(_ body: () throws -> Result) throws -> Result {
     for round in 0..<Self.roomLimit {
       let removalCount = view.removalCount
@@ -182,7 +183,7 @@ public final class MountServer: Sendable {
     return try body()
   }
 
-  /// How often something may go in between.
+  /// How often it may be tried again at most.
   private static let roomLimit = 8
 
   /// The room on the vault's disk. Where little is left, with what the kernel is about to let go of.

@@ -55,11 +55,11 @@ public enum Mounts {
   static func setReadAhead(at place: String, of device: String) {
     guard geteuid() == 0 else { return }
     // The kernel has one of its own from the answer to its hello, which may be on its way: it asks nothing before it has that.
-    let isThere = BriefAnswer.ofOwnMount(within: 2) {
+    @Sendable func isThere() -> Bool {
       var found = statvfs()
       return statvfs(place, &found) == 0
     }
-    guard isThere == true else { return }
+    guard BriefAnswer.within(2, { BriefAnswer.ofOwnMount(isThere) ?? isThere() }) == true else { return }
     try? "1024".write(toFile: "/sys/class/bdi/\(device)/read_ahead_kb", atomically: false, encoding: .utf8)
   }
 

@@ -2,11 +2,12 @@ import CofferFiles
 import CofferKeys
 import CofferSystem
 import CofferTestSupport
-import CofferVault
 import Foundation
 import GRDB
 import Synchronization
 import Testing
+
+@testable import CofferVault
 
 /// What a verification says of a vault, and what a backup holds.
 @Suite struct VerifyTests {
@@ -58,6 +59,19 @@ import Testing
     for number in 0..<count { try vault.remove(VaultPath("\(number)")) }
     #expect(try vault.verify(isDeep: false).strayRecordCount == 0)
     try vault.close()
+  }
+
+  @Test func `records that nothing leads to are counted`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    try fill(vault, fixture)
+    try vault.index.perform { session in
+      for page in 0..<3 as Range<UInt64> {
+        try session.set(.map, session.rowKeys.mapPage(InodeNumber(value: 1 << 40), page), [1])
+      }
+    }
+    let report = try vault.verify(isDeep: false)
+    #expect(report.isClean && report.strayRecordCount == 3)
   }
 
   @Test func `what changes during a verification is not counted as strays`() throws {

@@ -47,7 +47,8 @@ extension ContainerView {
     return names
   }
 
-  private func name(of folder: InodeNumber, in parent: InodeNumber) throws(ViewError) -> [UInt8]? {
+  /// What a folder is called in the one that it lies in; nil where it lies elsewhere.
+  public func name(of folder: InodeNumber, in parent: InodeNumber) throws(ViewError) -> [UInt8]? {
     var cookie: UInt64?
     repeat {
       let portion = try readFolder(parent, after: cookie, limit: 1 << 10, withAttributes: false)

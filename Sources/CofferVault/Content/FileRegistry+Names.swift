@@ -65,9 +65,13 @@ extension FileRegistry {
 
   private static let removalsAtOnce = 64
 
-  /// - Parameter postponed: those for which there was no room. Then all others are postponed, too.
-  func endRemovals(postponed: [InodeNumber]) {
-    removalCount.add(1, ordering: .acquiringAndReleasing)
+  /// - Parameters:
+  ///   - removals: those that were to be made.
+  ///   - postponed: those of them for which there was no room. Then all others are postponed, too.
+  func end(_ removals: Removals, postponed: [InodeNumber]) {
+    if postponed.count < removals.numbers.count || !removals.unjoined.isEmpty {
+      removalCount.add(1, ordering: .acquiringAndReleasing)
+    }
     state.withLock { state in
       state.isRemoving = false
       if postponed.isEmpty { return }

@@ -65,7 +65,7 @@ extension Vault {
     while !files.isClosed, let removals = files.beginRemovals() {
       finish(removals.unjoined.flatMap { $0.emptyUnjoinedObjects() }.map { PendingRemoval(object: $0) })
       let left = remove(removals.numbers)
-      files.endRemovals(postponed: left)
+      files.end(removals, postponed: left)
       if !left.isEmpty { return commitSoon() }
     }
   }

@@ -34,6 +34,8 @@ final class Verifier {
   func run() throws {
     try vault.index.forgetOpened()
     let (changes, nameChanges) = vault.index.read { ($0.changeCount, $0.nameChangeCount) }
+    // Buckets count what is stored.
+    let isAllStored = vault.index.read(\.uncommitted).operationCount == 0
     state.recordCount = try checkBuckets()
     try walk()
     try countMarksAndSettings()
@@ -45,7 +47,7 @@ final class Verifier {
       }
     }
     // Where something cannot be read, what it leads to is not met, and is no stray; nor what has come or gone meanwhile.
-    if let recordCount = state.recordCount, report.isClean, vault.index.read(\.changeCount) == changes {
+    if let recordCount = state.recordCount, report.isClean, isAllStored, vault.index.read(\.changeCount) == changes {
       let reached = state.reachedRecordCount
       report.strayRecordCount = recordCount > reached ? recordCount - reached : 0
     }

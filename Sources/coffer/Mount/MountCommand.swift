@@ -304,7 +304,9 @@
     ///
     /// - Parameter isAgentSilent: one does not answer, and it may be the one that has to store what programs wrote.
     private func unmountUnserved(_ path: String, _ device: String, isAgentSilent: Bool) throws(MountError) -> Storing {
-      switch Mounts.server(at: path) {
+      let server = Mounts.server(at: path)
+      if server == .silent, KilledServer.end() { return try unmountUnserved(path, device, isAgentSilent: false) }
+      switch server {
       case .gone:
         try clear(path, device)
         return isAgentSilent ? .isInDoubt : .isOver

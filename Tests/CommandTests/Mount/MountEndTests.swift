@@ -1,3 +1,4 @@
+import CofferSystem
 import CofferTestSupport
 import Foundation
 import Glibc
@@ -71,6 +72,34 @@ final class MountEndTests: MountDesk {
     kill(agent, SIGTERM)
     while kill(agent, 0) == 0 { sched_yield() }
     #expect(try !desk.run("coffer", ["agent", "stop"]).output.contains("kill"))
+  }
+
+  /// Who waits for an answer of its own process cannot be killed, and keeps the mount's connection. Root can do something about that anywhere.
+  @Test(.enabled(if: geteuid() == 0, "only root"))
+  func `an agent that is killed while it uses its own mount is gone with it`() throws {
+    try desk.done("mount", "mnt")
+    try shell("mkdir mnt/tree && cd mnt/tree && for number in $(seq 500); do echo $number > $number; done && sync .")
+    for round in 0..<3 {
+      if round > 0 { try desk.done("mount", "mnt") }
+      let agent = try desk.agentProcess()
+      let put = try desk.start("coffer", ["put", "-r", "mnt/tree", "/copy\(round)"])
+      // As near as can be to when one of its threads waits for another.
+      while !waitsForItself(agent), !put.hasEnded {}
+      kill(agent, SIGKILL)
+      let outcome = try desk.run("coffer", ["unmount", "mnt"])
+      #expect(outcome.code == 0, "\(outcome.errors)")
+      #expect(try !isMounted)
+      _ = put.wait()
+      while kill(agent, 0) == 0 { sched_yield() }
+      try desk.done("ls", "/tree")
+    }
+  }
+
+  private func waitsForItself(_ agent: Int32) -> Bool {
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(agent)/task")) ?? []
+    return tasks.contains { task in
+      (try? KernelFile.text(of: "/proc/\(agent)/task/\(task)/wchan")) == "request_wait_answer"
+    }
   }
 
   @Test func `an agent that is killed leaves a mount that is said to be dead, and that can be cleared away`() throws {

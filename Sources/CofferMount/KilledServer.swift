@@ -1,0 +1,69 @@
+internal import CFuse3
+internal import CofferSystem
+internal import Foundation
+internal import Glibc
+
+/// An agent that was killed, and stays.
+///
+/// While it does what a command has asked it may use a mount of its own: files that are put into the vault from there. Who waits for an
+/// answer that somebody has taken cannot be killed (request_wait_answer of the kernel), and nobody answers any more; but the system closes a process's files, and
+/// with them the mount's device, only when its last thread has ended. So it waits for ever, the mount answers nobody, and the vault stays
+/// locked, until somebody ends the mount's connection.
+public enum KilledServer {
+  /// Ends the connections of such agents, so far as this user may; `true` where there were some. Their mounts are without a server
+  /// then, as after any crash.
+  public static func end() -> Bool {
+    let killed = all
+    // Those of an agent that was stopped answer nobody either.
+    guard !killed.isEmpty, !processes.contains(where: \.isStopped) else { return false }
+    var hasEnded = false
+    for entry in MountTable.present.entries
+    where entry.isVault && (entry.user == geteuid() || geteuid() == 0) && Mounts.server(at: entry.shownPlace) == .silent
+    {
+      if endConnection(entry) { hasEnded = true }
+    }
+    // They close their files.
+    for _ in 0..<tries where hasEnded && all.contains(where: killed.contains) { usleep(pause) }
+    return hasEnded
+  }
+
+  private static let (tries, pause) = (200, UInt32(10_000))
+
+  /// By the file system for that, where it is mounted; root may do without.
+  private static func endConnection(_ entry: MountTable.Entry) -> Bool {
+    let number = entry.device.split(separator: ":").last ?? ""
+    let file = open("/sys/fs/fuse/connections/\(number)/abort", O_WRONLY | O_CLOEXEC)
+    if file >= 0 {
+      defer { close(file) }
+      return write(file, "1", 1) == 1
+    }
+    // Ends the connection first, and takes the mount away where nobody uses it.
+    return umount2(entry.shownPlace, CInt(MNT_FORCE) | CInt(UMOUNT_NOFOLLOW)) == 0 || errno == EBUSY
+  }
+
+  private struct Process {
+    let number: Int32
+    let state: Character
+    let taskCount: Int
+
+    var isStopped: Bool { state == "T" || state == "t" }
+    /// Its first thread has ended, and others have not.
+    var isKilled: Bool { state == "Z" && taskCount > 1 }
+  }
+
+  private static var all: [Int32] { processes.filter(\.isKilled).map(\.number) }
+
+  /// This user's processes of the program (proc_pid_stat(5)).
+  private static var processes: [Process] {
+    let numbers = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }
+    return numbers.compactMap { number in
+      var found = stat()
+      guard stat("/proc/\(number)", &found) == 0, found.st_uid == geteuid() || geteuid() == 0,
+        let text = try? KernelFile.text(of: "/proc/\(number)/stat"), let name = text.range(of: " (coffer) "),
+        let state = text[name.upperBound...].first
+      else { return nil }
+      let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(number)/task")) ?? []
+      return Process(number: number, state: state, taskCount: tasks.count)
+    }
+  }
+}
