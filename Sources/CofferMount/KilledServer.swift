@@ -20,7 +20,8 @@ public enum KilledServer {
     for entry in MountTable.present.entries
     where entry.isVault && (entry.user == geteuid() || geteuid() == 0) && Mounts.server(at: entry.shownPlace) == .silent
     {
-      if endConnection(entry) { hasEnded = true }
+      // It may just have been about to end, while another agent was busy for as long as nobody answered.
+      if all.contains(where: killed.contains), endConnection(entry) { hasEnded = true }
     }
     // They close their files.
     for _ in 0..<tries where hasEnded && all.contains(where: killed.contains) { usleep(pause) }
@@ -43,12 +44,20 @@ public enum KilledServer {
 
   private struct Process {
     let number: Int32
-    let state: Character
+    let state: Substring
+    let session: Int32?
+    let exitCode: Int32?
     let taskCount: Int
 
     var isStopped: Bool { state == "T" || state == "t" }
-    /// Its first thread has ended, and others have not.
-    var isKilled: Bool { state == "Z" && taskCount > 1 }
+
+    /// Its first thread has ended, others have not, and what ended it was no wish of its own. A command that has given up waiting for a busy
+    /// agent may stay as well, until that answers; but it leads no session.
+    var isKilled: Bool {
+      state == "Z" && taskCount > 1 && session == number && exitCode.map { Self.signals.contains($0 & 0x7f) } == true
+    }
+
+    private static let signals = [SIGKILL, SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP]
   }
 
   private static var all: [Int32] { processes.filter(\.isKilled).map(\.number) }
@@ -59,11 +68,15 @@ public enum KilledServer {
     return numbers.compactMap { number in
       var found = stat()
       guard stat("/proc/\(number)", &found) == 0, found.st_uid == geteuid() || geteuid() == 0,
-        let text = try? KernelFile.text(of: "/proc/\(number)/stat"), let name = text.range(of: " (coffer) "),
-        let state = text[name.upperBound...].first
+        let text = try? KernelFile.text(of: "/proc/\(number)/stat"), let name = text.range(of: " (coffer) ")
       else { return nil }
+      // From the third on.
+      let fields = text[name.upperBound...].split(whereSeparator: \.isWhitespace)
+      guard fields.count > 49 else { return nil }
       let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(number)/task")) ?? []
-      return Process(number: number, state: state, taskCount: tasks.count)
+      return Process(
+        number: number, state: fields[0], session: Int32(fields[3]), exitCode: Int32(fields[49]), taskCount: tasks.count
+      )
     }
   }
 }
