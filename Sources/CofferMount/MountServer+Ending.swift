@@ -147,9 +147,10 @@ extension MountServer {
   private func takeDown(at place: String, isLazy: Bool) throws(MountError) {
     guard isInTree, let device = device.withLock({ $0 }) else { throw Mounts.absence(at: place) }
     for _ in 0..<Self.lookupTries {
+      let areLookupsUnderWay = lookups.areUnderWay
       do { return try Mounts.unmountAll(of: device, from: place, isLazy: isLazy) } catch {
         // A moved folder is being looked up through the mount.
-        guard error.isBusy, lookups.areUnderWay else { throw error }
+        guard error.isBusy, areLookupsUnderWay || lookups.areUnderWay else { throw error }
         usleep(Self.lookupPause)
       }
     }

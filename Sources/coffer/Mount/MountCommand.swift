@@ -305,7 +305,10 @@
     /// - Parameter isAgentSilent: one does not answer, and it may be the one that has to store what programs wrote.
     private func unmountUnserved(_ path: String, _ device: String, isAgentSilent: Bool) throws(MountError) -> Storing {
       let server = Mounts.server(at: path)
-      if server == .silent, KilledServer.end() { return try unmountUnserved(path, device, isAgentSilent: false) }
+      if server == .silent, force, KilledServer.end(device, at: path) {
+        if Mounts.device(at: path) == device { try clear(path, device) }
+        return .isOver
+      }
       switch server {
       case .gone:
         try clear(path, device)

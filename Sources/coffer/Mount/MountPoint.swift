@@ -20,12 +20,10 @@
       }
       // Whatever the system is asked of a path, of that of the working folder too, may end there.
       let session = Session.present
-      func resolved() -> Result<MountPoint, any Error>? {
-        BriefAnswer.within(2) {
-          session.run { Result { try MountPoint(resolving: argument.fromRoot, isEnding: true) } }
-        }
+      let found = BriefAnswer.within(2) {
+        session.run { Result { try MountPoint(resolving: argument.fromRoot, isEnding: true) } }
       }
-      guard let found = resolved() ?? (KilledServer.end() ? resolved() : nil) else { throw Failure(MountError.silent) }
+      guard let found else { throw Failure(MountError.silent) }
       self = try found.get()
     }
 
