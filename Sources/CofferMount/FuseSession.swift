@@ -136,6 +136,13 @@ final class FuseSession: Sendable {
   /// Has another thread take requests, while the calling one answers one that may have to wait for them.
   func callAnother() { loop.withLock { $0 }?.call() }
 
+  /// Begins to listen for what the kernel has said until now: what is given says, asked again and again, whether all of that has been heard.
+  func hearing() -> () -> Bool {
+    var hearing = loop.withLock { $0 }?.hearing()
+    // When the mount has ended there is nothing to hear.
+    return { [self] in loop.withLock { $0 } == nil || hearing?.isOver() ?? true }
+  }
+
   /// Threads that answer requests.
   static let threadCount = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount + 2)
 

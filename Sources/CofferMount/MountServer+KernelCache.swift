@@ -150,7 +150,8 @@ extension MountServer {
   /// answer those for whom that kernel waits.
   func waiting(_ body: () -> Void) {
     defer { waiterCount.subtract(1, ordering: .relaxed) }
-    if waiterCount.add(1, ordering: .relaxed).newValue <= Self.waiterLimit { body() }
+    guard waiterCount.add(1, ordering: .relaxed).newValue <= Self.waiterLimit else { return }
+    if let turn = Turn.own { turn.pausing(body) } else { body() }
   }
 
   private static let waiterLimit = FuseSession.threadCount / 2

@@ -124,7 +124,17 @@ public final class MountServer: Sendable {
       if error == .failed, (try? NewThread.start {}) == nil { throw .noThread }
       throw error
     }
-    view.hold { [nodes, root = view.root] in $0 == root || nodes.isKnown($0) }
+    view.hold {
+      [nodes, root = view.root] in
+      $0 == root || nodes.isKnown($0)
+    } hearing: { [session, closing] in
+      let hasHeard = session.hearing()
+      return {
+        guard hasHeard() else { return false }
+        closing.startClosing()
+        return !closing.isBusy
+      }
+    }
     observations.withLock { observations in
       observations = [
         view.observeChanges { [weak self] found in

@@ -24,6 +24,7 @@ final class RequestLoop: @unchecked Sendable {
   /// A thread waits for the next request.
   private let isWaiting = Atomic(false)
   private let takenCount = Atomic(0)
+  private let turns = Turns()
   /// Of the thread that waits.
   private nonisolated(unsafe) var looking = Looking()
   /// How long the last sync took, in nanoseconds.
@@ -84,11 +85,20 @@ final class RequestLoop: @unchecked Sendable {
     threads.wait()
   }
 
+  /// Begins to listen for what the kernel has said until now.
+  func hearing() -> Hearing { Hearing(turns) { [self] in !isReady(within: 0) } }
+
   private func work() {
+    let turn = turns.add()
+    Turn.$own.withValue(turn) { answerRequests(in: turn) }
+  }
+
+  private func answerRequests(in turn: Turn) {
     var request = fuse_buf()
     defer { free(request.mem) }
     var backlog = Backlog()
-    while let taken = take(&request) {
+    while let taken = take(&request, in: turn) {
+      defer { turn.end() }
       takenCount.wrappingAdd(1, ordering: .relaxed)
       let kind = kind(of: request)
       let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
@@ -118,21 +128,21 @@ final class RequestLoop: @unchecked Sendable {
 
   private enum Taken { case itWaited, weWaited }
 
-  /// Waits for a request; nil when the mount has ended.
-  private func take(_ request: inout fuse_buf) -> Taken? {
-    if let isTaken = takeNow(&request) { return isTaken ? .itWaited : nil }
+  /// Waits for a request, whose turn the caller ends; nil when the mount has ended.
+  private func take(_ request: inout fuse_buf, in turn: Turn) -> Taken? {
+    if let isTaken = takeNow(&request, in: turn) { return isTaken ? .itWaited : nil }
     while true {
       guard !isWaiting.exchange(true, ordering: .acquiringAndReleasing) else {
         didIdle()
         guard idle() else { return nil }
-        if let isTaken = takeNow(&request) { return isTaken ? .weWaited : nil }
+        if let isTaken = takeNow(&request, in: turn) { return isTaken ? .weWaited : nil }
         continue
       }
       defer { isWaiting.store(false, ordering: .releasing) }
       if looking.isWorthwhile() {
         let end = Self.now + Self.lookingTime
         while Self.now < end {
-          guard let isTaken = takeNow(&request) else { continue }
+          guard let isTaken = takeNow(&request, in: turn) else { continue }
           looking.didFind()
           return isTaken ? .weWaited : nil
         }
@@ -140,24 +150,29 @@ final class RequestLoop: @unchecked Sendable {
       }
       isBusy.store(false, ordering: .releasing)
       didIdle()
-      sleepUntilReady()
+      _ = isReady(within: -1)
       isBusy.store(true, ordering: .releasing)
       watch.withLock { if !isWatching { watch.signal() } }
-      if let isTaken = takeNow(&request) { return isTaken ? .weWaited : nil }
+      if let isTaken = takeNow(&request, in: turn) { return isTaken ? .weWaited : nil }
     }
   }
 
   /// Whether a request was taken; nil where there is none. `false` when the mount has ended.
-  private func takeNow(_ request: inout fuse_buf) -> Bool? {
+  private func takeNow(_ request: inout fuse_buf, in turn: Turn) -> Bool? {
+    turn.begin()
     let count = fuse_session_receive_buf(session, &request)
     if count > 0 { return true }
+    turn.end()
     if count == -EAGAIN || count == -EINTR { return fuse_session_exited(session) == 0 ? nil : false }
     return false
   }
 
-  private func sleepUntilReady() {
+  /// Whether there is a request that nobody has taken.
+  ///
+  /// - Parameter time: how long to wait for one, in milliseconds; negative where until there is one.
+  private func isReady(within time: CInt) -> Bool {
     var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    Glibc.poll(&poll, 1, -1)
+    return Glibc.poll(&poll, 1, time) > 0 && poll.revents & Int16(POLLIN) != 0
   }
 
   /// Wakes an idle thread, if there is one.

@@ -137,7 +137,9 @@ public final class Vault: Sendable {
       defer { state.removals = [] }
       return state.removals
     }
-    let failures = objects.remove(removals.compactMap { $0.object?.number })
+    // What was a whole file's nobody uses any more.
+    let emptied = room.isShort ? removals.lazy.filter { $0.inode != nil }.compactMap { $0.object?.number } : []
+    let failures = objects.remove(removals.compactMap { $0.object?.number }, emptying: Set(emptied))
     var done = removals
     let middle = done.partition { removal in removal.object.map { failures[$0.number] != nil } ?? false }
     let failed = done[middle...]

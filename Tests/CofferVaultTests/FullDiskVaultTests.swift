@@ -49,6 +49,39 @@ struct FullDiskVaultTests {
     try again.close()
   }
 
+  /// A thread that has just closed a file may have its descriptor for as long as it lacks the processor.
+  @Test(arguments: [false, true])
+  func `what is removed gives its room back though somebody has its descriptor still`(isLinked: Bool) throws {
+    let small = try SmallDisk(mebibytes: 12, seed: 5)
+    let bytes = small.generator.bytes(5 << 20)
+    func make(_ name: String) throws -> OpenFile {
+      let file = try small.vault.createFile(at: VaultPath(name))
+      try bytes.withUnsafeBytes { try file.write($0, at: 0) }
+      try file.close()
+      try small.vault.commit()
+      return file
+    }
+    let file = try make("first")
+    // Somebody else has given the object another name: what it has there is theirs.
+    let objects = small.disk.path + "/vault/objects"
+    let object = try #require(FileManager.default.subpaths(atPath: objects)?.first { $0.contains("/") })
+    let link = small.disk.path + "/link"
+    if isLinked { try FileManager.default.linkItem(atPath: objects + "/" + object, toPath: link) }
+    try small.vault.remove(VaultPath("first"))
+    if isLinked {
+      try small.vault.commit()
+      #expect(try FileManager.default.attributesOfItem(atPath: link)[.size] as? Int ?? 0 >= bytes.count)
+      try FileManager.default.removeItem(atPath: link)
+    } else {
+      let second = try make("second")
+      #expect(try small.vault.contents(of: VaultPath("second")) == bytes)
+      withExtendedLifetime(second) {}
+    }
+    withExtendedLifetime(file) {}
+    #expect(try small.vault.verify(isDeep: true).isClean)
+    try small.vault.close()
+  }
+
   private final class Readers: Sendable {
     let isOver = Atomic(false)
     struct State {

@@ -71,8 +71,12 @@ public final class ContainerView: Sendable {
 
   /// Keeps what loses its last name, with everything that it has, where `holds` says that the client may still ask for it, until
   /// ``letGoOfAll()``. Whoever holds something no more says so by ``letGo(of:)``. `holds` must be quick, and not use the view.
-  public func hold(_ holds: @escaping @Sendable (InodeNumber) -> Bool) {
-    let made = vault.hold(holds)
+  ///
+  /// - Parameter hearing: as of ``Vault/hold(_:hearing:)``.
+  public func hold(
+    _ holds: @escaping @Sendable (InodeNumber) -> Bool, hearing: @escaping @Sendable () -> () -> Bool
+  ) {
+    let made = vault.hold(holds, hearing: hearing)
     hold.withLock { $0 = made }
   }
 

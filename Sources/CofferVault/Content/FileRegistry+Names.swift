@@ -85,15 +85,17 @@ extension FileRegistry {
     if isAwaited { settling.withLock { settling.broadcast() } }
   }
 
-  /// Somebody lacks room: see ``waitUntilSettled(briefTime:_:)``.
+  /// Somebody lacks room: see ``waitUntilSettled(atMost:_:)``.
   var isAwaited: Bool { state.withLock { $0.waiterCount > 0 } }
 
   // MARK: Holding
 
-  func addHolder(_ holds: @escaping @Sendable (InodeNumber) -> Bool) -> Int {
+  func addHolder(
+    _ holds: @escaping @Sendable (InodeNumber) -> Bool, _ hearing: @escaping @Sendable () -> () -> Bool
+  ) -> Int {
     state.withLock { state in
       state.lastHolder += 1
-      state.holders.append((state.lastHolder, holds))
+      state.holders.append(Holder(number: state.lastHolder, holds: holds, hearing: hearing))
       return state.lastHolder
     }
   }
@@ -118,46 +120,39 @@ extension FileRegistry {
     }
   }
 
-  /// Whether something is held that may be about to be let go of, or is about to be removed.
+  /// Whether something has no name that may be about to be let go of, or removed: it would give room back.
   var isSettling: Bool { state.withLock { $0.isSettling } }
 
-  /// Whether there is anything that would give room back if it went.
-  var mayGiveBack: Bool { state.withLock { $0.isSettling || !$0.lasting.isEmpty } }
-
-  /// Waits until nothing is about to be let go of, or removed, that is there now. What is held for longer is waited for once; from then on
-  /// until one of it goes, and no longer than what a thread may take that has heard of it and lacks the processor.
+  /// Waits until nothing is there without a name that nobody needs: until every holder has heard of all that was let go of before, and that
+  /// is removed.
   ///
   /// - Parameters:
-  ///   - briefTime: how long that is, for tests.
+  ///   - limit: where holders do not get as far, for others keep them busy.
   ///   - removeLetGo: removes what was let go of before anybody waited for it.
-  func waitUntilSettled(briefTime: Duration = briefTime, _ removeLetGo: () -> Void) {
-    let start = SuspendingClock.now
-    let (end, briefEnd) = (start + Self.settlingTime, start + briefTime)
-    let (awaited, lasting) = state.withLock { state in
+  func waitUntilSettled(atMost limit: Duration = settlingLimit, _ removeLetGo: () -> Void) {
+    let end = SuspendingClock.now + limit
+    let (awaited, holders) = state.withLock { state in
       state.waiterCount += 1
-      return (state.unsettled, state.lasting)
+      return (state.nameless, state.holders)
     }
+    defer { state.withLock { $0.waiterCount -= 1 } }
+    var unheard = holders.map { $0.hearing() }
     removeLetGo()
-    /// Until when there is something to wait for.
-    func present() -> SuspendingClock.Instant? {
-      state.withLock { state in
-        if state.isRemoving || !state.removals.isEmpty || awaited.contains(where: state.isThere) { return end }
-        return lasting.isEmpty || !lasting.allSatisfy(state.isThere) ? nil : briefEnd
+    while SuspendingClock.now < end {
+      unheard.removeAll { $0() }
+      let hasHeard = unheard.isEmpty
+      // Nothing tells when a holder has heard.
+      let isSettled = settling.withLock {
+        let isSettled = state.withLock { $0.isSettled(of: awaited, hasHeard: hasHeard) }
+        if !isSettled { _ = settling.wait(until: min(end, .now + Self.hearingTime)) }
+        return isSettled
       }
-    }
-    settling.withLock { while let end = present(), settling.wait(until: end) {} }
-    state.withLock { state in
-      state.waiterCount -= 1
-      for number in awaited {
-        state.held[number]?.isLasting = true
-        state.entries[number]?.isLasting = true
-      }
+      if isSettled { return }
     }
   }
 
-  /// What nobody uses any more is let go of within some microseconds, where who does that has the processor.
-  private static let settlingTime = Duration.milliseconds(250)
-  private static let briefTime = Duration.milliseconds(20)
+  private static let settlingLimit = Duration.seconds(1)
+  private static let hearingTime = Duration.microseconds(500)
 
   /// Has everything go that was let go of, unless somebody uses or holds it, and that was postponed.
   func leaveLetGo() {

@@ -25,11 +25,11 @@ final class FileRegistry: Sendable {
     var keysLeft: Set<InodeNumber> = []
     /// What has no name, is held, and nobody uses.
     var held: [InodeNumber: Held] = [:]
-    var holders: [(number: Int, holds: @Sendable (InodeNumber) -> Bool)] = []
+    var holders: [Holder] = []
     var lastHolder = 0
     /// Of those, what a holder has let go of since they were looked at last.
     var letGo: [InodeNumber] = []
-    /// Threads that wait until nothing is held which they know not to be held for long.
+    /// Threads that wait until nothing is there that nobody needs.
     var waiterCount = 0
     var removals = Removals()
     /// Whose rows could not be removed, for there was no room; tried again with each commit.
@@ -47,21 +47,20 @@ final class FileRegistry: Sendable {
       if node.hasChanges.load(ordering: .acquiring) { removals.unjoined.append(node) }
     }
 
-    var isSettling: Bool { isRemoving || !removals.isEmpty || !letGo.isEmpty || !unsettled.isEmpty }
+    var isSettling: Bool { isRemoving || !removals.isEmpty || !letGo.isEmpty || !nameless.isEmpty }
 
     /// What has no name, and may be about to lose who uses or holds it. (A program that has closed it goes on before that is heard.)
-    var unsettled: [InodeNumber] {
-      held.keys.filter { held[$0]?.isLasting == false }
-        + entries.values.filter { $0.isUnlinked && $0.users > 0 && !$0.isLasting }.map(\.node.number)
+    var nameless: [InodeNumber] {
+      held.keys + entries.values.filter { $0.isUnlinked && $0.users > 0 }.map(\.node.number)
     }
 
-    /// The other of what has no name.
-    var lasting: [InodeNumber] {
-      held.keys.filter { held[$0]?.isLasting == true }
-        + entries.values.filter { $0.isUnlinked && $0.users > 0 && $0.isLasting }.map(\.node.number)
+    /// Of these nothing is to be expected any more.
+    ///
+    /// - Parameter hasHeard: whoever has let go of one has been heard.
+    func isSettled(of numbers: [InodeNumber], hasHeard: Bool) -> Bool {
+      if isRemoving || !removals.isEmpty { return false }
+      return hasHeard || !numbers.contains { held[$0] != nil || entries[$0]?.isUnlinked == true }
     }
-
-    func isThere(_ number: InodeNumber) -> Bool { held[number] != nil || entries[number]?.isUnlinked == true }
 
     func isHeld(_ number: InodeNumber) -> Bool { holders.contains { $0.holds(number) } }
 
@@ -80,11 +79,16 @@ final class FileRegistry: Sendable {
     }
   }
 
+  /// See ``Vault/hold(_:hearing:)``.
+  struct Holder {
+    let number: Int
+    let holds: @Sendable (InodeNumber) -> Bool
+    let hearing: @Sendable () -> () -> Bool
+  }
+
   struct Held {
     /// It was made without a name, and may get one.
     let isNameless: Bool
-    /// Somebody who lacked room has waited for it to be let go of, in vain.
-    var isLasting = false
   }
 
   /// What is to be taken apart of files that are gone.
@@ -107,8 +111,6 @@ final class FileRegistry: Sendable {
     var isUnlinked = false
     /// It was made without a name, and may get one.
     var isNameless = false
-    /// Of what has no name: as ``Held/isLasting``.
-    var isLasting = false
 
     init(_ node: FileNode) { self.node = node }
   }

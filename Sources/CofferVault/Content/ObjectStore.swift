@@ -102,7 +102,10 @@ final class ObjectStore: Sendable {
   }
 
   /// Removes those of the objects that are there, and goes on where one cannot be: returns why.
-  func remove(_ numbers: [UInt64]) -> [UInt64: any Error] {
+  ///
+  /// - Parameter emptied: of them, those that nobody reads any more, and whose room somebody needs at once: it would stay taken for as long as
+  ///   some thread that has just closed the file has its descriptor.
+  func remove(_ numbers: [UInt64], emptying emptied: Set<UInt64> = []) -> [UInt64: any Error] {
     var failures: [UInt64: any Error] = [:]
     let places = numbers.map { (number: $0, place: rowKeys.objectPlace($0)) }
     // Many are looked for, and few are there, when a vault is opened.
@@ -114,6 +117,7 @@ final class ObjectStore: Sendable {
         for object in objects {
           // Synced before the commit that forgets the removal: a name that came back after it would stay for ever.
           do {
+            if emptied.contains(object.number) { try? empty(object.place.name, in: folder) }
             let isRemoved = try files.unlink(object.place.name, in: folder)
             if isRemoved { unsynced.withLock { $0.note(folderName, isNew: false) } }
           } catch {
@@ -125,6 +129,13 @@ final class ObjectStore: Sendable {
       }
     }
     return failures
+  }
+
+  /// Where it has other names, somebody else's, they keep its content.
+  private func empty(_ name: String, in folder: OwnedDescriptor) throws {
+    let object = try files.open(name, [.readWrite, .noFollow, .nonBlocking], in: folder)
+    let status = try object.status()
+    if status.kind == .file, status.linkCount == 1 { try object.truncate(to: 0) }
   }
 
   /// No part of the way may be a link: ciphertext is neither written nor removed elsewhere.

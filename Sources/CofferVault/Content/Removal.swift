@@ -110,7 +110,7 @@ extension Vault {
   public func settleRemovals() { files.waitUntilSettled { removeLetGo() } }
 
   /// Something has no name any more, and may go: see ``settleRemovals()``.
-  public var hasUnsettledRemovals: Bool { files.mayGiveBack }
+  public var hasUnsettledRemovals: Bool { files.isSettling }
 
   /// Rises when something was removed that nobody needed any more.
   public var removalCount: Int { files.removalCount.load(ordering: .acquiring) }

@@ -6,9 +6,11 @@ public final class NodeHold: Sendable {
   private let vault: Vault
   private let number: Int
 
-  fileprivate init(_ vault: Vault, _ holds: @escaping @Sendable (InodeNumber) -> Bool) {
+  fileprivate init(
+    _ vault: Vault, _ holds: @escaping @Sendable (InodeNumber) -> Bool, _ hearing: @escaping @Sendable () -> () -> Bool
+  ) {
     self.vault = vault
-    number = vault.files.addHolder(holds)
+    number = vault.files.addHolder(holds, hearing)
   }
 
   deinit { letGoOfAll() }
@@ -32,5 +34,11 @@ public final class NodeHold: Sendable {
 
 extension Vault {
   /// Holds what `holds` says, as long as the hold is there. It is asked under locks of the vault's: it must be quick, and not use the vault.
-  public func hold(_ holds: @escaping @Sendable (InodeNumber) -> Bool) -> NodeHold { NodeHold(self, holds) }
+  ///
+  /// - Parameter hearing: called where room is short. What it returns is asked again and again by the thread that called: whether the holder
+  ///   has heard of all that programs had let go of before. Called without locks.
+  public func hold(
+    _ holds: @escaping @Sendable (InodeNumber) -> Bool,
+    hearing: @escaping @Sendable () -> () -> Bool = { { true } }
+  ) -> NodeHold { NodeHold(self, holds, hearing) }
 }

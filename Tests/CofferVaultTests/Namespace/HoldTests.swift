@@ -225,39 +225,58 @@ import Testing
     try vault.close()
   }
 
-  @Test func `what was waited for in vain is waited for again once it is let go of`() throws {
-    let hold = hold()
-    let numbers = try ["one", "two"].map { try make("small", as: $0) }
-    held.numbers.withLock { $0.formUnion(numbers) }
-    for name in ["one", "two"] { try vault.remove(VaultPath(name)) }
-    #expect(vault.files.isSettling)
-    vault.settleRemovals()
-    #expect(!vault.files.isSettling)
-    letGo(of: numbers[0], hold)
-    #expect(vault.files.isSettling)
-    vault.settleRemovals()
-    #expect(!vault.files.isSettling)
-    #expect(throws: VaultError.notFound) { try vault.attributes(of: numbers[0]) }
-    #expect(try vault.attributes(of: numbers[1]).linkCount == 0)
-    hold.letGoOfAll()
+  /// A program goes on before it is heard that it has let go of something.
+  @Test func `who lacks room waits until holders have heard what was let go of`() throws {
+    let hasHeard = Atomic(false)
+    let isHeld = Atomic(true)
+    let numbers = try ["held", "let go of"].map { try make("small", as: $0) }
+    try withExtendedLifetime(numbers) {
+      let later = numbers[1]
+      let hold = vault.hold { number in
+        number != later || isHeld.load(ordering: .acquiring)
+      } hearing: {
+        { hasHeard.load(ordering: .acquiring) }
+      }
+      for name in ["held", "let go of"] { try vault.remove(VaultPath(name)) }
+      let isDone = startThread { [vault] in
+        vault.files.waitUntilSettled(atMost: .seconds(86_400)) { vault.removeLetGo() }
+      }
+      while !vault.files.isAwaited { sched_yield() }
+      isHeld.store(false, ordering: .releasing)
+      hold.letGo(of: later)
+      #expect(throws: VaultError.notFound) { try vault.attributes(of: later) }
+      // One of them is there yet, and may be about to go.
+      #expect(vault.files.isAwaited)
+      hasHeard.store(true, ordering: .releasing)
+      isDone.wait()
+      #expect(try vault.attributes(of: numbers[0]).linkCount == 0)
+      // Nothing else comes.
+      vault.files.waitUntilSettled(atMost: .seconds(86_400)) { vault.removeLetGo() }
+      hold.letGoOfAll()
+    }
     try vault.close()
   }
 
-  /// A program that finds the disk full while it fills such a file closes it before it goes on elsewhere, and is heard of a moment later.
-  @Test func `what was waited for in vain may go while somebody lacks room`() throws {
+  @Test func `who lacks room waits no longer than for what is there, nor for ever`() throws {
     let number = try make("small", as: "file")
     let file = try vault.open(number, .reading)
+    let hold = vault.hold { _ in
+      false
+    } hearing: {
+      { false }
+    }
     try vault.remove(VaultPath("file"))
-    vault.settleRemovals()
-    #expect(vault.hasUnsettledRemovals)
+    vault.files.waitUntilSettled(atMost: .milliseconds(1)) { vault.removeLetGo() }
+    #expect(try vault.attributes(of: number).linkCount == 0)
     let isDone = startThread { [vault] in
-      vault.files.waitUntilSettled(briefTime: .seconds(86_400)) { vault.removeLetGo() }
+      vault.files.waitUntilSettled(atMost: .seconds(86_400)) { vault.removeLetGo() }
     }
     while !vault.files.isAwaited { sched_yield() }
     try file.close()
     isDone.wait()
     #expect(throws: VaultError.notFound) { try vault.attributes(of: number) }
     #expect(!vault.hasUnsettledRemovals)
+    hold.letGoOfAll()
     try vault.close()
   }
 

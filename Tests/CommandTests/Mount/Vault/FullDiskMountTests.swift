@@ -88,7 +88,12 @@ final class FullDiskMountTests {
         let count = try fill()
         if way == "unlinked" { try Kernel.unlink(filler) }
         if way == "replaced" { try Kernel.rename(mount + "small", filler) }
-        for place in stride(from: 0, to: count - (3 << 20), by: piece.count) { try next.write(piece, at: place) }
+        for place in stride(from: 0, to: count - (3 << 20), by: piece.count) {
+          do { try next.write(piece, at: place) } catch {
+            Issue.record("\(way), round \(round): \(error) at \(place) of \(count)")
+            throw error
+          }
+        }
         let space = try Kernel.fileSystem(mount)
         #expect(Int(space.f_bavail * space.f_frsize) > 1 << 20, "\(way)")
         try Kernel.unlink(later)
