@@ -43,8 +43,9 @@ final class Turn: Sendable {
   /// The thread has got none, or has answered it.
   func end() { count.store(count.load(ordering: .relaxed) + 1, ordering: .releasing) }
 
-  /// Runs `body`, in which the thread waits for others, in the middle of a request.
+  /// Runs `body`, in which the thread waits for others, or for the disk, in the middle of a request: nothing that is let go of is heard by that.
   func pausing(_ body: () -> Void) {
+    guard underWay != nil else { return body() }
     end()
     defer { begin() }
     body()
@@ -62,13 +63,24 @@ struct Hearing {
   private var awaited: [(turn: Turn, number: UInt64)]?
   private var roundsLeft = Self.roundCount
 
-  /// The kernel gives a file back when it has the answer to its closing.
-  private static let roundCount = 2
+  /// The kernel closes a file when what it reads ahead by itself is answered, and gives it back when the closing is.
+  private static let roundCount = 3
 
-  /// - Parameter isAllTaken: whether the kernel has no request that nobody has taken.
-  init(_ turns: Turns, isAllTaken: @escaping () -> Bool) {
+  /// So many requests never wait at once: the kernel gives them out in their order, and it is not waited for a moment without any that programs
+  /// may never leave.
+  private static let takenLimit = 4096
+
+  /// - Parameters:
+  ///   - isAllTaken: whether the kernel has no request that nobody has taken.
+  ///   - takenCount: requests that have been taken, since whenever.
+  init(_ turns: Turns, isAllTaken: @escaping () -> Bool, takenCount: @escaping () -> Int) {
     self.turns = turns
-    self.isAllTaken = isAllTaken
+    var start = takenCount()
+    self.isAllTaken = {
+      guard isAllTaken() || takenCount() &- start >= Self.takenLimit else { return false }
+      start = takenCount()
+      return true
+    }
   }
 
   /// To be asked again and again.

@@ -10,9 +10,21 @@ internal import Glibc
 /// with them the mount's device, only when its last thread has ended. So it waits for ever, the mount answers nobody, and the vault stays
 /// locked, until somebody ends the mount's connection.
 public enum KilledServer {
-  /// Ends the connection of a mount that answers nobody, where there is such an agent: `true` where that was done, so far as this user may. The
-  /// mount is without a server then, as after any crash, or gone. Which agent it belongs to cannot be told: so only where somebody has said that
-  /// it shall end whoever uses it.
+  /// Whether a process is such an agent.
+  public static func stays(_ process: Int32) -> Bool { Process(process)?.isKilled ?? false }
+
+  /// Ends the connections of the mounts that such an agent serves, so far as this user may: they are without a server then, as after any crash,
+  /// or gone. `false` where the agent stays all the same.
+  ///
+  /// - Parameter mounts: their devices, and where each is seen, canonical paths.
+  public static func end(_ process: Int32, with mounts: [(device: String, place: String)]) -> Bool {
+    for (device, place) in mounts where Mounts.device(at: place) == device { _ = endConnection(device, place) }
+    for _ in 0..<tries where stays(process) { usleep(pause) }
+    return !stays(process)
+  }
+
+  /// Ends the connection of a mount that answers nobody, where there is such an agent: `true` where that was done, so far as this user may. Which
+  /// agent it belongs to is not told: so only where somebody has said that it shall end whoever uses it.
   ///
   /// - Parameters:
   ///   - device: of the mount.
@@ -47,6 +59,16 @@ public enum KilledServer {
     let state: Character
     let taskCount: Int
 
+    /// Nil where it is gone, or of another program (proc_pid_stat(5)).
+    init?(_ number: Int32) {
+      guard let text = try? KernelFile.text(of: "/proc/\(number)/stat"), let name = text.range(of: " (coffer) "),
+        let state = text[name.upperBound...].first
+      else { return nil }
+      self.number = number
+      self.state = state
+      taskCount = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(number)/task"))?.count ?? 0
+    }
+
     var isStopped: Bool { state == "T" || state == "t" }
     /// Its first thread has ended, and others have not.
     var isKilled: Bool { state == "Z" && taskCount > 1 }
@@ -54,17 +76,13 @@ public enum KilledServer {
 
   private static var all: [Int32] { processes.filter(\.isKilled).map(\.number) }
 
-  /// This user's processes of the program (proc_pid_stat(5)).
+  /// This user's processes of the program.
   private static var processes: [Process] {
     let numbers = ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }
     return numbers.compactMap { number in
       var found = stat()
-      guard stat("/proc/\(number)", &found) == 0, found.st_uid == geteuid() || geteuid() == 0,
-        let text = try? KernelFile.text(of: "/proc/\(number)/stat"), let name = text.range(of: " (coffer) "),
-        let state = text[name.upperBound...].first
-      else { return nil }
-      let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(number)/task")) ?? []
-      return Process(number: number, state: state, taskCount: tasks.count)
+      guard stat("/proc/\(number)", &found) == 0, found.st_uid == geteuid() || geteuid() == 0 else { return nil }
+      return Process(number)
     }
   }
 }

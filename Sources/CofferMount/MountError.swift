@@ -20,6 +20,8 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
   case silent
   /// Who may serve it does not answer.
   case maybeSilent
+  /// Who serves it was killed, uses it, and cannot end; and this user may not end that.
+  case killed(process: Int32)
   /// Another user has mounted it.
   case notYours
   /// It cannot be taken out of the tree in this name space of mounts.
@@ -71,6 +73,9 @@ public enum MountError: Error, Sendable, Equatable, CustomStringConvertible {
     case .busyBelow: "something else is mounted on a folder in it; end that first, or use --force"
     case .silent: "the agent that serves it does not answer\(Self.silence)"
     case .maybeSilent: "an agent that may serve it does not answer\(Self.silence)"
+    case .killed(let process):
+      "its agent (process \(process)) was killed while it used this mount itself, and cannot end before the mount does, which is root's to "
+        + "end here: sudo coffer unmount --force and this folder. With /sys/fs/fuse/connections mounted (mount -t fusectl) its user can"
     case .notYours: "another user has mounted it: they can end it, or root"
     case .locked:
       "the system lets nobody take it out of this name space of mounts; that ends with the last program in it"

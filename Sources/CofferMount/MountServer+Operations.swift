@@ -40,7 +40,8 @@ extension MountServer {
       | FUSE_CAP_HANDLE_KILLPRIV
     connection.want |= UInt32(wanted) & connection.capable
     connection.want &= ~UInt32(unwanted)
-    connection.max_background = 64
+    // More than are answered at once: what the kernel keeps behind those is taken for heard else (``Hearing``).
+    connection.max_background = UInt32(max(64, FuseSession.threadCount + 1))
     connection.congestion_threshold = 48
     connection.time_gran = 1
   }

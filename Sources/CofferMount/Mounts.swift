@@ -22,6 +22,11 @@ public enum Mounts {
     entry(at: place).flatMap { $0.isVault ? $0.device : nil }
   }
 
+  /// All that are mounted in this name space of mounts.
+  public static var ofVaults: [(device: String, place: String)] {
+    MountTable.present.entries.filter(\.isVault).map { ($0.device, $0.shownPlace) }
+  }
+
   /// Why no vault's mount can be ended at a canonical path at which none is seen, or not the one that is meant.
   public static func absence(at place: String) -> MountError {
     entry(at: place).map { !$0.isVault } ?? false ? .foreign : .notMounted

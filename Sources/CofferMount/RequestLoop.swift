@@ -86,7 +86,13 @@ final class RequestLoop: @unchecked Sendable {
   }
 
   /// Begins to listen for what the kernel has said until now.
-  func hearing() -> Hearing { Hearing(turns) { [self] in !isReady(within: 0) } }
+  func hearing() -> Hearing {
+    Hearing(turns) { [self] in
+      !isReady(within: 0)
+    } takenCount: { [self] in
+      takenCount.load(ordering: .relaxed)
+    }
+  }
 
   private func work() {
     let turn = turns.add()
@@ -112,7 +118,8 @@ final class RequestLoop: @unchecked Sendable {
         with: requester,
         hasWaited: (kind == .small || kind == .large) && taken == .itWaited)
       if isBacklog || kind == .long || (kind == .large && helpsWithLarge) || isSlow { call() }
-      UntoldDetails.keeping(request) { fuse_session_process_buf(session, &request) }
+      let answer = { [session] in UntoldDetails.keeping(request) { fuse_session_process_buf(session, &request) } }
+      if kind == .sync || kind == .long { turn.pausing(answer) } else { answer() }
       let end = Self.now
       spinner?.didAnswer(at: end)
       if kind == .sync { syncTime.store(end - start, ordering: .relaxed) }

@@ -10,10 +10,15 @@ struct HearingTests {
   private final class Kernel {
     /// Requests that nobody has taken.
     var count = 0
+    var takenCount = 0
   }
 
   private func hearing() -> () -> Bool {
-    var begun = Hearing(turns) { [kernel] in kernel.count == 0 }
+    var begun = Hearing(turns) { [kernel] in
+      kernel.count == 0
+    } takenCount: { [kernel] in
+      kernel.takenCount
+    }
     return { begun.isOver() }
   }
 
@@ -57,7 +62,11 @@ struct HearingTests {
     second.begin()
     kernel.count = 0
     #expect(!isOver())
+    kernel.count = 1
     second.end()
+    // What is read ahead, the closing of that file, and that it is given back.
+    #expect(!isOver())
+    kernel.count = 0
     #expect(isOver())
     #expect(isOver())
   }
@@ -66,7 +75,23 @@ struct HearingTests {
     let turn = turns.add()
     turn.begin()
     let isOver = hearing()
-    for _ in 0..<2 {
+    for _ in 0..<3 {
+      #expect(!isOver())
+      turn.end()
+      turn.begin()
+    }
+    #expect(isOver())
+  }
+
+  @Test func `programs that never leave the kernel without a request keep nobody waiting`() {
+    let turn = turns.add()
+    kernel.count = 1
+    let isOver = hearing()
+    turn.begin()
+    for _ in 0..<3 {
+      #expect(!isOver())
+      // What was there at first is far behind.
+      kernel.takenCount += 5000
       #expect(!isOver())
       turn.end()
       turn.begin()
@@ -79,6 +104,8 @@ struct HearingTests {
     waiting.begin()
     other.begin()
     waiting.pausing {
+      // Once more within.
+      waiting.pausing {}
       let isOver = hearing()
       #expect(!isOver())
       other.end()

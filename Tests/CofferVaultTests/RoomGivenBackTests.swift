@@ -33,7 +33,9 @@ struct RoomGivenBackTests {
 
     func willCall(_ call: SystemCall) throws(SystemError) {
       // Where room is short it is emptied first.
-      guard call == .unlink || call == .truncate, let isMeant = condition.withLock({ self.isMeant }), isMeant() else { return }
+      guard call == .unlink || call == .truncate, let isMeant = condition.withLock({ self.isMeant }), isMeant() else {
+        return
+      }
       condition.withLock {
         guard !hasCome else { return }
         hasCome = true

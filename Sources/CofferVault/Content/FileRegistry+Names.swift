@@ -127,7 +127,7 @@ extension FileRegistry {
   /// is removed.
   ///
   /// - Parameters:
-  ///   - limit: where holders do not get as far, for others keep them busy.
+  ///   - limit: where holders do not get as far, for something holds them up.
   ///   - removeLetGo: removes what was let go of before anybody waited for it.
   func waitUntilSettled(atMost limit: Duration = settlingLimit, _ removeLetGo: () -> Void) {
     let end = SuspendingClock.now + limit
@@ -151,7 +151,7 @@ extension FileRegistry {
     }
   }
 
-  private static let settlingLimit = Duration.seconds(1)
+  private static let settlingLimit = Duration.seconds(5)
   private static let hearingTime = Duration.microseconds(500)
 
   /// Has everything go that was let go of, unless somebody uses or holds it, and that was postponed.

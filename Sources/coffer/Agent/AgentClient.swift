@@ -23,7 +23,10 @@ struct AgentClient {
       return nil
     }
     guard let socket = try AgentPlace.connect(id) else { return nil }
-    return AgentClient(socket: socket, folder: try FolderIdentity(at: path))
+    let client = AgentClient(socket: socket, folder: try FolderIdentity(at: path))
+    // Before anything is sent: its socket would keep the descriptors, so that whoever reads from this process would wait for their end.
+    try client.requireUnkilled()
+    return client
   }
 
   /// Who serves a mount.
@@ -117,7 +120,7 @@ struct AgentClient {
     guard client.send(AgentRequest(.run(description), of: client.folder), descriptors) else { return nil }
     var isAccepted = false
     try client.waitForAnswer()
-    while let answer = try AgentAnswer.receive(from: client.socket) {
+    while let answer = try client.receive() {
       switch answer {
       case .accepted:
         isAccepted = true
@@ -187,11 +190,34 @@ struct AgentClient {
   func request(_ body: AgentRequest.Body) throws -> String? {
     guard send(AgentRequest(body, of: folder)) else { return nil }
     if !body.mayWait { try waitForAnswer(isEnding: body.isEnd) }
-    guard let answer = try AgentAnswer.receive(from: socket) else { return nil }
+    guard let answer = try receive() else { return nil }
     guard case .outcome(let code, let text) = answer else { return nil }
     guard code == 0 else { throw Failure(code: code, text: text) }
     return text
   }
+
+  /// Waits for the next answer; nil where the agent has gone.
+  private func receive() throws -> AgentAnswer? {
+    while try !Readiness.wait(for: [socket.descriptor], milliseconds: Self.lookingTime)[0] { try requireUnkilled() }
+    return try AgentAnswer.receive(from: socket)
+  }
+
+  /// Throws where the agent was killed and cannot end: nobody would close the connection.
+  private func requireUnkilled() throws {
+    let process = (try? socket.peerProcess()) ?? 0
+    // One that was killed just now is about to end.
+    for _ in 0..<Self.lookCount {
+      guard KilledAgent(process) != nil,
+        try !Readiness.wait(for: [socket.descriptor], milliseconds: Self.lookingTime / 10)[0]
+      else { return }
+    }
+    if let failure = KilledAgent(process)?.failure { throw failure }
+  }
+
+  private static let lookCount = 20
+
+  /// How often whoever waits looks whether the agent was killed, in milliseconds.
+  private static let lookingTime: Int32 = 1000
 
   /// How long an agent is waited for before that is said, in milliseconds.
   private static let patience: Int32 = 5000
@@ -202,12 +228,19 @@ struct AgentClient {
   private func waitForAnswer(isEnding: Bool = false) throws {
     let end = ContinuousClock.now + .milliseconds(Int64(Self.patience))
     while ContinuousClock.now < end {
-      if try Readiness.wait(for: [socket.descriptor], milliseconds: Self.patience)[0] { return }
+      if try Readiness.wait(for: [socket.descriptor], milliseconds: Self.lookingTime)[0] { return }
+      try requireUnkilled()
     }
     // None where it is in a name space of processes that this one does not see.
     let number = (try? socket.peerProcess()) ?? 0
     let process = number > 0 ? number : nil
     let name = process.map { "the agent (process \($0))" } ?? "the agent"
+    if KilledAgent(number) != nil {
+      return Output.note(
+        "\(name) was killed, and is waited for: what it has under way has to end first. Where it used a mount of its own that was taken out of "
+          + "the tree, root ends that: mount -t fusectl none /sys/fs/fuse/connections, and 1 written to the abort of the one that waits there"
+      )
+    }
     guard !isEnding else {
       return Output.note(
         "\(name) has not ended after \(Self.patience / 1000) seconds, and is waited for: it stores what programs wrote and ends what is "

@@ -186,6 +186,21 @@ struct AgentPlace {
     return found.isSameFile(as: held)
   }
 
+  /// Where agents claim their mounts; see `MountClaims`.
+  func openClaims() throws -> OwnedDescriptor {
+    try files.open(Self.claimsName, [.readWrite, .create, .noFollow], in: folder)
+  }
+
+  /// The same of all agents that are found, to be asked.
+  static var claimFiles: [OwnedDescriptor] {
+    ([try? folderPath].compactMap(\.self) + otherFolderPaths).compactMap { path in
+      guard let folder = try? ownFolder(path) else { return nil }
+      return try? FileSystem().open(claimsName, [.readOnly, .noFollow], in: folder)
+    }
+  }
+
+  private static let claimsName = "mounts"
+
   /// From here on nobody finds the agent.
   func remove() { _ = try? files.unlink(name + Self.suffix, in: folder) }
 

@@ -43,7 +43,7 @@ struct AgentProcess {
     let (keyStore, wipe) = (try options.keyStorePath, WipeMark())
     let vault = HeldVault(
       container, path: path, identity: try FolderIdentity(at: path), keyStore: try? FolderIdentity(at: keyStore),
-      graceSeconds: settings.grace,
+      graceSeconds: settings.grace, mounts: HeldMounts(container, claims: try? place.openClaims()),
       link: { mounts in
         HeldLink(container, mounts: mounts, path: path, keyStorePath: keyStore) {
           wipe.isSet.store(true, ordering: .releasing)

@@ -29,10 +29,10 @@ final class HeldVault: Sendable {
   ///   - didChange: called on whatever thread locks or unlocks.
   init(
     _ container: Container, path: String, identity: FolderIdentity, keyStore: FolderIdentity?, graceSeconds: Double,
-    link: (HeldMounts) -> HeldLink, didChange: @escaping @Sendable () -> Void
+    mounts: HeldMounts, link: (HeldMounts) -> HeldLink, didChange: @escaping @Sendable () -> Void
   ) {
     self.container = container
-    mounts = HeldMounts(container)
+    self.mounts = mounts
     self.link = link(mounts)
     self.path = path
     self.identity = identity

@@ -9,6 +9,7 @@
   /// The mounts of the vault that the agent holds.
   final class HeldMounts: Sendable {
     private let container: Container
+    private let claims: MountClaims?
     private let state = Mutex(State())
 
     private struct State {
@@ -21,7 +22,11 @@
       var isEnding = false
     }
 
-    init(_ container: Container) { self.container = container }
+    /// - Parameter claims: where it is said which mounts are this process's, a file that it has open nowhere else.
+    init(_ container: Container, claims: OwnedDescriptor? = nil) {
+      self.container = container
+      self.claims = claims.map(MountClaims.init)
+    }
 
     /// Those that have not ended, whatever the kernel still has of others for programs that stand in them.
     private var present: [MountServer] { state.withLock(\.servers).filter { !$0.hasEnded } }
@@ -107,6 +112,7 @@
           allowOther: settings.allowsOthers, detached: false, id: Self.newID)
         return false
       }
+      claims?.take(server.deviceNumber)
       if isTooLate {
         try? server.end(isForced: true)
         server.abandon()
@@ -137,14 +143,17 @@
     }
 
     private func forget(_ server: MountServer) {
-      state.withLock { state in
-        guard let position = state.servers.firstIndex(where: { $0 === server }) else { return }
+      let present = state.withLock { state -> [MountServer] in
+        guard let position = state.servers.firstIndex(where: { $0 === server }) else { return state.servers }
         state.servers.remove(at: position)
         state.details[ObjectIdentifier(server)] = nil
         // Whoever waits for its end may still take it.
         if server.loss.isUntold { state.formerLosses.append(server.loss) }
         state.formerUses += server.view.uses
+        return state.servers
       }
+      // The system may have given its number to the next one.
+      if !present.contains(where: { $0.deviceNumber == server.deviceNumber }) { claims?.giveUp(server.deviceNumber) }
     }
 
     /// Ends all mounts where policy does not allow them any more; returns where they were.
@@ -221,6 +230,7 @@
   }
 #else
   internal import CofferContainer
+  internal import CofferSystem
 
   /// There are no mounts on this system.
   final class HeldMounts: Sendable {
@@ -230,7 +240,7 @@
     let uses = 0
     let mappedByteCount: UInt64 = 0
 
-    init(_ container: Container) {}
+    init(_ container: Container, claims: OwnedDescriptor? = nil) {}
 
     func recheck() {}
     func recheckTelling() {}

@@ -305,6 +305,11 @@
     /// - Parameter isAgentSilent: one does not answer, and it may be the one that has to store what programs wrote.
     private func unmountUnserved(_ path: String, _ device: String, isAgentSilent: Bool) throws(MountError) -> Storing {
       let server = Mounts.server(at: path)
+      if server == .silent, let killed = KilledAgent(serving: device) {
+        guard killed.end() else { throw .killed(process: killed.process) }
+        if Mounts.device(at: path) == device { try clear(path, device) }
+        return .isOver
+      }
       if server == .silent, force, KilledServer.end(device, at: path) {
         if Mounts.device(at: path) == device { try clear(path, device) }
         return .isOver

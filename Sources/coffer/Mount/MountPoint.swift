@@ -146,7 +146,7 @@
         case .noThread, .busy, .busyBelow, .silent, .maybeSilent, .notStored: 75
         case .notMounted: 66
         case .foreign: 64
-        case .notYours, .locked: 77
+        case .notYours, .locked, .killed: 77
         }
       let text = error.text(namingPrograms: Session.present.errors.isTerminal)
       switch (error, place) {

@@ -49,6 +49,7 @@ import Testing
   private func held(_ container: Container, at path: String, keyStore: String) throws -> HeldVault {
     HeldVault(
       container, path: path, identity: try FolderIdentity(at: path), keyStore: nil, graceSeconds: 0,
+      mounts: HeldMounts(container),
       link: { HeldLink(container, mounts: $0, path: path, keyStorePath: keyStore, didWipe: {}) }, didChange: {})
   }
 

@@ -79,7 +79,7 @@ final class FullDiskMountTests {
           if way == "filled last" { try Kernel.unlink(filler) }
           var count = 0
           while let written = try? file.write(piece, at: count), written > 0 { count += written }
-          #expect(count > 4 << 20)
+          #expect(count > 4 << 20, "\(way), round \(round)")
           if way == "closed last" { try Kernel.unlink(filler) } else { try? file.sync() }
           return count
         }
