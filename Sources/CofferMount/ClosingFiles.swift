@@ -59,6 +59,18 @@ final class ClosingFiles<File: ClosingFile>: @unchecked Sendable {
   /// Some of the files that were added are not closed yet.
   var isBusy: Bool { condition.withLock { !portions.isEmpty || !files.isEmpty } }
 
+  /// Begins to close what was added before: what is given says, asked again and again, whether all of that is closed.
+  func closing() -> () -> Bool {
+    let (before, next) = condition.withLock {
+      if files.isEmpty { return (portions, portionCount) }
+      wantThread()
+      return (portions, portionCount + 1)
+    }
+    return { [self] in
+      condition.withLock { portionCount >= next && portions.isDisjoint(with: before) && !portions.contains(next) }
+    }
+  }
+
   /// Returns when every file is closed that was added before; programs may go on to close others.
   func finish() {
     let (before, own) = condition.withLock { (portions, takeAll()) }

@@ -43,6 +43,11 @@ final class Turn: Sendable {
   /// The thread has got none, or has answered it.
   func end() { count.store(count.load(ordering: .relaxed) + 1, ordering: .releasing) }
 
+  /// The same for the calling thread, where it answers requests.
+  static func pausingOwn(_ body: () -> Void) {
+    if let own { own.pausing(body) } else { body() }
+  }
+
   /// Runs `body`, in which the thread waits for others, or for the disk, in the middle of a request: nothing that is let go of is heard by that.
   func pausing(_ body: () -> Void) {
     guard underWay != nil else { return body() }

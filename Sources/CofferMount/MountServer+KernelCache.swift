@@ -151,7 +151,7 @@ extension MountServer {
   func waiting(_ body: () -> Void) {
     defer { waiterCount.subtract(1, ordering: .relaxed) }
     guard waiterCount.add(1, ordering: .relaxed).newValue <= Self.waiterLimit else { return }
-    if let turn = Turn.own { turn.pausing(body) } else { body() }
+    Turn.pausingOwn(body)
   }
 
   private static let waiterLimit = FuseSession.threadCount / 2

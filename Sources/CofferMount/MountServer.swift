@@ -129,10 +129,10 @@ public final class MountServer: Sendable {
       $0 == root || nodes.isKnown($0)
     } hearing: { [session, closing] in
       let hasHeard = session.hearing()
+      var areClosed: (() -> Bool)?
       return {
-        guard hasHeard() else { return false }
-        closing.startClosing()
-        return !closing.isBusy
+        if areClosed == nil, hasHeard() { areClosed = closing.closing() }
+        return areClosed?() ?? false
       }
     }
     observations.withLock { observations in
@@ -178,6 +178,7 @@ public final class MountServer: Sendable {
   /// Runs `body`, which adds something; again where it finds the disk full while files are not let go of yet that programs have closed
   /// and removed, or the kernel has not let go of what they have removed; and as long as something of that goes.
   func withRoom<Result>(_ body: () throws -> Result) throws -> Result {
+    let end = SuspendingClock.now + Self.roomTime
     for round in 0..<Self.roomLimit {
       let removalCount = view.removalCount
       do {
@@ -187,7 +188,7 @@ public final class MountServer: Sendable {
       {
         session.callAnother()
         closing.finish()
-        waiting { view.settleRemovals() }
+        waiting { view.settleRemovals(until: end) }
       }
     }
     return try body()
@@ -195,12 +196,16 @@ public final class MountServer: Sendable {
 
   /// How often it may be tried again at most.
   private static let roomLimit = 8
+  /// How long it is waited for, in all, where something holds that up.
+  private static let roomTime = Duration.seconds(5)
+  /// The same for who only asks: a mount that answers this no sooner is taken for one that answers nobody (``Mounts/server(at:)``).
+  private static let askingTime = Duration.milliseconds(500)
 
   /// The room on the vault's disk. Where little is left, with what the kernel is about to let go of.
   func space() throws -> FileSystemSpace {
     let space = try view.space()
     guard view.mayGainRoom else { return space }
-    waiting { view.settleRemovals() }
+    waiting { view.settleRemovals(until: .now + Self.askingTime) }
     return try view.space()
   }
 }

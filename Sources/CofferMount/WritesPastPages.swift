@@ -24,7 +24,7 @@ final class WritesPastPages: @unchecked Sendable {
       nextWrite += 1
       writes[number, default: [:]][write] = range
       // Those that have not been told of this.
-      while pageCounts[number] != nil { condition.wait() }
+      while pageCounts[number] != nil { Turn.pausingOwn { condition.wait() } }
       return write
     }
     defer {

@@ -22,7 +22,7 @@ extension Vault {
 }
 
 extension Vault {
-  /// The disk has little room left, and what was removed may be about to give some back: see ``settleRemovals()``.
+  /// The disk has little room left, and what was removed may be about to give some back: see ``settleRemovals(until:)``.
   public var mayGainRoom: Bool { room.isShort && files.isSettling }
 
   /// The room on the file system that the vault lies on. Where little is left, what was removed gives its room back first.

@@ -53,6 +53,26 @@
       }
     }
 
+    @Test func `it is told when what was there is closed, whatever comes behind it`() throws {
+      let closing = try ClosingFiles<File>()
+      defer { closing.end() }
+      let none = closing.closing()
+      #expect(none())
+      let (first, second) = (Gate(), Gate())
+      closing.add(File(gate: first))
+      let areClosed = closing.closing()
+      first.waitForSomebody()
+      closing.add(File(gate: second))
+      #expect(!areClosed())
+      let areAllClosed = closing.closing()
+      first.open()
+      second.waitForSomebody()
+      #expect(areClosed() && closing.isBusy && !areAllClosed())
+      second.open()
+      closing.finish()
+      #expect(areAllClosed())
+    }
+
     @Test func `a file without changes is closed at once`() throws {
       let closing = try ClosingFiles<File>()
       defer { closing.end() }

@@ -94,8 +94,8 @@ public final class ContainerView: Sendable {
   public var hasUnsettledRemovals: Bool { vault.hasUnsettledRemovals }
   /// See ``Vault/removalCount``.
   public var removalCount: Int { vault.removalCount }
-  /// See ``Vault/settleRemovals()``.
-  public func settleRemovals() { vault.settleRemovals() }
+  /// See ``Vault/settleRemovals(until:)``.
+  public func settleRemovals(until end: SuspendingClock.Instant) { vault.settleRemovals(until: end) }
 
   /// The client cannot ask for this any more.
   public func letGo(of number: InodeNumber) { hold.withLock(\.self)?.letGo(of: number) }

@@ -85,7 +85,7 @@ extension FileRegistry {
     if isAwaited { settling.withLock { settling.broadcast() } }
   }
 
-  /// Somebody lacks room: see ``waitUntilSettled(atMost:_:)``.
+  /// Somebody lacks room: see ``waitUntilSettled(until:_:)``.
   var isAwaited: Bool { state.withLock { $0.waiterCount > 0 } }
 
   // MARK: Holding
@@ -127,10 +127,9 @@ extension FileRegistry {
   /// is removed.
   ///
   /// - Parameters:
-  ///   - limit: where holders do not get as far, for something holds them up.
+  ///   - end: where holders do not get as far, for something holds them up.
   ///   - removeLetGo: removes what was let go of before anybody waited for it.
-  func waitUntilSettled(atMost limit: Duration = settlingLimit, _ removeLetGo: () -> Void) {
-    let end = SuspendingClock.now + limit
+  func waitUntilSettled(until end: SuspendingClock.Instant, _ removeLetGo: () -> Void) {
     let (awaited, holders) = state.withLock { state in
       state.waiterCount += 1
       return (state.nameless, state.holders)
@@ -151,7 +150,6 @@ extension FileRegistry {
     }
   }
 
-  private static let settlingLimit = Duration.seconds(5)
   private static let hearingTime = Duration.microseconds(500)
 
   /// Has everything go that was let go of, unless somebody uses or holds it, and that was postponed.

@@ -105,11 +105,15 @@ extension Vault {
     removeUnlinked()
   }
 
-  /// Where room is short: has everything removed that nobody needs any more, also what is about to be let go of, for which this waits a
-  /// moment. The caller holds no file's lock.
-  public func settleRemovals() { files.waitUntilSettled { removeLetGo() } }
+  /// Where room is short: has everything removed that nobody needs any more, also what is about to be let go of, for which this waits
+  /// until all holders have heard of it (``hold(_:hearing:)``). The caller holds no file's lock.
+  ///
+  /// - Parameter end: where something keeps them from that.
+  public func settleRemovals(until end: SuspendingClock.Instant) {
+    files.waitUntilSettled(until: end) { removeLetGo() }
+  }
 
-  /// Something has no name any more, and may go: see ``settleRemovals()``.
+  /// Something has no name any more, and may go: see ``settleRemovals(until:)``.
   public var hasUnsettledRemovals: Bool { files.isSettling }
 
   /// Rises when something was removed that nobody needed any more.

@@ -41,11 +41,14 @@ struct AgentClient {
 
   /// The agent that serves a mount, whichever vault that shows.
   ///
-  /// - Parameter device: the system's number of it. At one path there may be another one in each name space of mounts.
-  static func serving(_ device: String) -> Serving {
+  /// - Parameters:
+  ///   - device: the system's number of it. At one path there may be another one in each name space of mounts.
+  ///   - killed: a process that is not asked.
+  static func serving(_ device: String, besides killed: Int32 = 0) -> Serving {
     var isUnanswered = false
     for place in AgentPlace.all {
       guard let asked = try? place.connect() else { continue }
+      if killed > 0, (try? asked.peerProcess()) == killed { continue }
       let client = AgentClient(socket: asked, folder: .any)
       guard let status = client.briefStatus() else {
         isUnanswered = isUnanswered || !client.hasAnswered(within: 0)

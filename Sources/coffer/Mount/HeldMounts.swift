@@ -143,17 +143,17 @@
     }
 
     private func forget(_ server: MountServer) {
-      let present = state.withLock { state -> [MountServer] in
-        guard let position = state.servers.firstIndex(where: { $0 === server }) else { return state.servers }
+      state.withLock { state in
+        guard let position = state.servers.firstIndex(where: { $0 === server }) else { return }
         state.servers.remove(at: position)
         state.details[ObjectIdentifier(server)] = nil
         // Whoever waits for its end may still take it.
         if server.loss.isUntold { state.formerLosses.append(server.loss) }
         state.formerUses += server.view.uses
-        return state.servers
       }
-      // The system may have given its number to the next one.
-      if !present.contains(where: { $0.deviceNumber == server.deviceNumber }) { claims?.giveUp(server.deviceNumber) }
+      claims?.giveUp(server.deviceNumber) {
+        state.withLock(\.servers).contains { $0.deviceNumber == server.deviceNumber }
+      }
     }
 
     /// Ends all mounts where policy does not allow them any more; returns where they were.

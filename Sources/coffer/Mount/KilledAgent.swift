@@ -19,29 +19,28 @@
     }
 
     /// Its mounts that answer nobody. One that answers has the number of one of its own that was taken out of the tree.
-    private var mounts: [(device: String, place: String)] {
-      Mounts.ofVaults.filter {
+    private var mounts: some Sequence<(device: String, place: String)> {
+      Mounts.ofVaults.lazy.filter { [process] in
         MountClaims.claimant(of: $0.device) == process && Mounts.server(at: $0.place) == .silent
       }
     }
 
-    /// Ends the connections of all that it serves: nobody is answered there any more. `false` where this user may not, or where it stays all
-    /// the same.
+    /// Ends the connections of all that it serves: nobody is answered there any more. Where another agent does not answer, none, for it may
+    /// have one by the number of one that was taken out of the tree. `false` where this user may not, or where it stays all the same.
     func end() -> Bool {
-      KilledServer.end(
-        process,
-        with: mounts.filter { mount in
-          if case .agent = AgentClient.serving(mount.device) { false } else { true }
-        })
+      let mounts = mounts.filter { [process] mount in
+        if case .nobody = AgentClient.serving(mount.device, besides: process) { true } else { false }
+      }
+      return KilledServer.end(process, with: mounts)
     }
 
     /// Nil where nothing is mounted any more that could hold it up.
     var failure: Failure? {
-      guard let place = mounts.first?.place else { return nil }
+      guard let place = mounts.first(where: { _ in true })?.place else { return nil }
       return Failure(
         code: 75,
         text:
-          "the agent (process \(process)) was killed while it used a mount of its own, and cannot end before that does. End it with "
+          "the agent (process \(process)) was killed and does not end: it waits for a mount of its own, it seems. End that with "
           + "coffer unmount \(place.quotedForShell), and try again")
     }
   }

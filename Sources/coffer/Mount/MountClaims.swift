@@ -1,18 +1,26 @@
 #if canImport(CofferMount)
   internal import CofferSystem
+  internal import Synchronization
 
   /// Which mounts an agent serves: in a file that agents have in common each claims the byte of each of its mounts' device numbers. The system
   /// keeps a claim as long as it keeps the process's files, also of an agent that was killed and cannot end.
   final class MountClaims: Sendable {
-    private let file: OwnedDescriptor
+    private let file: Mutex<OwnedDescriptor>
 
-    /// - Parameter file: open for writing. The process must have no other descriptor of it.
-    init(_ file: OwnedDescriptor) { self.file = file }
+    /// - Parameter file: open for writing. The process loses its claims where it closes another descriptor of it.
+    init(_ file: OwnedDescriptor) { self.file = Mutex(file) }
 
-    /// What cannot be claimed is ended by force alone where the agent is killed so.
-    func take(_ device: String?) { if let byte = Self.byte(of: device) { _ = try? file.claim(byte) } }
+    /// Claims a mount that is served from now on. What cannot be claimed is ended by force alone where the agent is killed so.
+    func take(_ device: String?) {
+      guard let byte = Self.byte(of: device) else { return }
+      file.withLock { _ = try? $0.claim(byte) }
+    }
 
-    func giveUp(_ device: String?) { if let byte = Self.byte(of: device) { try? file.disclaim(byte) } }
+    /// Gives up the claim of a mount that is not served any more, unless there is another by the same number, which the system gives anew.
+    func giveUp(_ device: String?, unless isServed: () -> Bool) {
+      guard let byte = Self.byte(of: device) else { return }
+      file.withLock { if !isServed() { try? $0.disclaim(byte) } }
+    }
 
     /// The process that serves a mount; nil where none says so.
     static func claimant(of device: String) -> Int32? {

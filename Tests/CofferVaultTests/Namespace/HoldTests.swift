@@ -239,7 +239,7 @@ import Testing
       }
       for name in ["held", "let go of"] { try vault.remove(VaultPath(name)) }
       let isDone = startThread { [vault] in
-        vault.files.waitUntilSettled(atMost: .seconds(86_400)) { vault.removeLetGo() }
+        vault.files.waitUntilSettled(until: .now + .seconds(86_400)) { vault.removeLetGo() }
       }
       while !vault.files.isAwaited { sched_yield() }
       isHeld.store(false, ordering: .releasing)
@@ -251,7 +251,7 @@ import Testing
       isDone.wait()
       #expect(try vault.attributes(of: numbers[0]).linkCount == 0)
       // Nothing else comes.
-      vault.files.waitUntilSettled(atMost: .seconds(86_400)) { vault.removeLetGo() }
+      vault.files.waitUntilSettled(until: .now + .seconds(86_400)) { vault.removeLetGo() }
       hold.letGoOfAll()
     }
     try vault.close()
@@ -266,10 +266,10 @@ import Testing
       { false }
     }
     try vault.remove(VaultPath("file"))
-    vault.files.waitUntilSettled(atMost: .milliseconds(1)) { vault.removeLetGo() }
+    vault.files.waitUntilSettled(until: .now + .milliseconds(1)) { vault.removeLetGo() }
     #expect(try vault.attributes(of: number).linkCount == 0)
     let isDone = startThread { [vault] in
-      vault.files.waitUntilSettled(atMost: .seconds(86_400)) { vault.removeLetGo() }
+      vault.files.waitUntilSettled(until: .now + .seconds(86_400)) { vault.removeLetGo() }
     }
     while !vault.files.isAwaited { sched_yield() }
     try file.close()
