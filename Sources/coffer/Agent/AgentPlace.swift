@@ -66,6 +66,9 @@ struct AgentPlace {
     return [try? statePath, "/run/user/\(ProcessHardening.userID)/coffer"].compactMap(\.self).filter { $0 != first }
   }
 
+  /// All of these that are known.
+  private static var folderPaths: [String] { [try? folderPath].compactMap(\.self) + otherFolderPaths }
+
   /// A connection to a vault's agent; nil where none is found. Throws where none is, and the first place to look cannot be told.
   static func connect(_ vault: VaultID) throws -> LocalSocket? {
     let first = Result { try of(vault)?.connect() }
@@ -79,7 +82,7 @@ struct AgentPlace {
 
   /// Those of all agents that are found, some of which may be gone.
   static var all: [AgentPlace] {
-    ([try? folderPath].compactMap(\.self) + otherFolderPaths).flatMap { path -> [AgentPlace] in
+    folderPaths.flatMap { path -> [AgentPlace] in
       guard let folder = try? ownFolder(path) else { return [] }
       let names = (try? FileSystem().names(in: folder)) ?? []
       return names.compactMap { name in
@@ -193,7 +196,7 @@ struct AgentPlace {
 
   /// The same of all agents that are found, to be asked.
   static var claimFiles: [OwnedDescriptor] {
-    ([try? folderPath].compactMap(\.self) + otherFolderPaths).compactMap { path in
+    folderPaths.compactMap { path in
       guard let folder = try? ownFolder(path) else { return nil }
       return try? FileSystem().open(claimsName, [.readOnly, .noFollow], in: folder)
     }

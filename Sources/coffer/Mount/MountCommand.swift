@@ -306,6 +306,8 @@
     private func unmountUnserved(_ path: String, _ device: String, isAgentSilent: Bool) throws(MountError) -> Storing {
       let server = Mounts.server(at: path)
       if server == .silent, let killed = KilledAgent(serving: device) {
+        Output.note(
+          "its agent (process \(killed.process)) was killed and does not end: this ends it, which takes some seconds")
         // It may end later, or wait for another one.
         guard killed.end() || Mounts.server(at: path) != .silent else { throw .killed(process: killed.process) }
         if Mounts.device(at: path) == device { try clear(path, device) }
