@@ -1,7 +1,6 @@
 import CofferTestSupport
 import Foundation
 import Glibc
-import Synchronization
 import Testing
 
 /// A mounted vault on a disk without room: programs are told, nothing that is there is harmed, and what is removed makes
@@ -59,53 +58,58 @@ final class FullDiskMountTests {
     #expect(try desk.done("cat", "/later").bytes == noise(1 << 20, seed: 3))
   }
 
+  /// Fills the disk, makes room in one way after the other, and writes with nothing in between.
+  private static let replacer = """
+    import os
+
+    class Closing:
+        def __init__(self, name): self.file = os.open(name, os.O_CREAT | os.O_RDWR)
+        def __enter__(self): return self.file
+        def __exit__(self, *_): os.close(self.file)
+
+    def fill(file, piece):
+        count = 0
+        try:
+            while True: count += os.pwrite(file, piece, count)
+        except OSError: return count
+
+    for number in range(80):
+        way = ["unlinked", "replaced", "closed last", "filled last"][number % 4]
+        piece = os.urandom(1 << 18)
+        with Closing("mnt/later") as later:
+            with Closing("mnt/filler") as filler:
+                if way == "filled last": os.unlink("mnt/filler")
+                count = fill(filler, piece)
+                assert count > 4 << 20, f"{way}, round {number}: {count}"
+                if way == "closed last": os.unlink("mnt/filler")
+                elif way != "filled last":
+                    try: os.fsync(filler)
+                    except OSError: pass
+            if way == "unlinked": os.unlink("mnt/filler")
+            if way == "replaced": os.rename("mnt/small", "mnt/filler")
+            for place in range(0, count - (3 << 20), len(piece)):
+                try: os.pwrite(later, piece, place)
+                except OSError as error: raise Exception(f"{way}, round {number}: at {place} of {count}") from error
+            space = os.statvfs("mnt")
+            assert space.f_bavail * space.f_frsize > 1 << 20, f"{way}, round {number}: {space.f_bavail}"
+        os.unlink("mnt/later")
+        if way == "replaced": os.unlink("mnt/filler")
+        elif way == "unlinked":
+            with open("mnt/small", "w") as small: small.write("small")
+    """
+
   /// The kernel lets go of what has lost its last name a moment after the program has gone on.
+  ///
+  /// By a process of its own: what starts another has its files open there, too, until that one's program begins.
   @Test func `what a program removes makes room for what it writes next`() throws {
-    let isDone = Atomic(false)
-    let mount = desk.path("mnt/")
-    let outcomes = try inParallel(3) { number -> Int in
-      // Both processors have something else to do.
-      if number > 0 {
-        while !isDone.load(ordering: .relaxed) {}
-        return 0
-      }
-      defer { isDone.store(true, ordering: .relaxed) }
-      let (filler, later) = (mount + "filler", mount + "later")
-      for round in 0..<80 {
-        let way = ["unlinked", "replaced", "closed last", "filled last"][round % 4]
-        let piece = noise(1 << 18, seed: UInt64(round))
-        func fill() throws -> Int {
-          let file = try Handle(filler, O_CREAT | O_RDWR)
-          if way == "filled last" { try Kernel.unlink(filler) }
-          var count = 0
-          while let written = try? file.write(piece, at: count), written > 0 { count += written }
-          #expect(count > 4 << 20, "\(way), round \(round)")
-          if way == "closed last" { try Kernel.unlink(filler) } else { try? file.sync() }
-          return count
-        }
-        // Nothing lies between what makes room and what needs it.
-        let next = try Handle(later, O_CREAT | O_RDWR)
-        let count = try fill()
-        if way == "unlinked" { try Kernel.unlink(filler) }
-        if way == "replaced" { try Kernel.rename(mount + "small", filler) }
-        for place in stride(from: 0, to: count - (3 << 20), by: piece.count) {
-          do { try next.write(piece, at: place) } catch {
-            Issue.record("\(way), round \(round): \(error) at \(place) of \(count)")
-            throw error
-          }
-        }
-        let space = try Kernel.fileSystem(mount)
-        #expect(Int(space.f_bavail * space.f_frsize) > 1 << 20, "\(way)")
-        try Kernel.unlink(later)
-        if way == "replaced" {
-          try Kernel.unlink(filler)
-        } else if way == "unlinked" {
-          try Kernel.makeFile(mount + "small", "small")
-        }
-      }
-      return 0
-    }
-    #expect(outcomes == [0, 0, 0])
+    try desk.write("replacer", [UInt8](Self.replacer.utf8))
+    // Both processors have something else to do.
+    try shell(
+      """
+      (while :; do :; done) & first=$!; (while :; do :; done) & second=$!
+      python3 replacer; code=$?
+      kill $first $second; wait; exit $code
+      """)
   }
 
   @Test func `room is asked for only for what is not stored`() throws {
