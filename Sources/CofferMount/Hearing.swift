@@ -12,6 +12,9 @@ final class Turns: Sendable {
     return turn
   }
 
+  /// That thread is at nothing any more.
+  func remove(_ turn: Turn) { turns.withLock { turns in turns.removeAll { $0 === turn } } }
+
   /// What each is at that may have a request now.
   fileprivate var underWay: [(turn: Turn, number: UInt64)] {
     turns.withLock { turns in

@@ -41,7 +41,7 @@ extension MountServer {
     connection.want |= UInt32(wanted) & connection.capable
     connection.want &= ~UInt32(unwanted)
     // More than are answered at once: what the kernel keeps behind those is taken for heard else (``Hearing``).
-    connection.max_background = UInt32(max(64, FuseSession.threadCount + 1))
+    connection.max_background = UInt32(FuseSession.threadCount + RequestLoop.spareLimit + 1)
     connection.congestion_threshold = 48
     connection.time_gran = 1
   }

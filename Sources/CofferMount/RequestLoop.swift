@@ -11,8 +11,9 @@ internal import Synchronization
 /// it sleeps it looks for the next request for a while, for a program that walks a tree asks again within microseconds, as
 /// long as that finds any.
 ///
-/// An answer may have to wait, perhaps for what another request brings. So while requests come, a thread that takes none
-/// looks from time to time whether they are still taken, and wakes another where they are not.
+/// An answer may have to wait, perhaps for what another request brings, or for a slow disk. So while requests come, a thread that takes
+/// none looks from time to time whether they are still taken, and wakes another where they are not. Where none is left, because all wait,
+/// it starts one more: programs that sync keep nobody from reading.
 final class RequestLoop: @unchecked Sendable {
   private let session: OpaquePointer
   private let keepsAwake: Bool
@@ -36,6 +37,8 @@ final class RequestLoop: @unchecked Sendable {
   /// Idle threads that are to look for requests, and do not know it yet.
   private var calledCount = 0
   private var hasEnded = false
+  /// Threads beside those that were reserved.
+  private var spareCount = 0
 
   /// Requests come: nobody sleeps until the next.
   private let isBusy = Atomic(false)
@@ -49,6 +52,8 @@ final class RequestLoop: @unchecked Sendable {
   private static let lookingTime: UInt64 = 30_000
   /// What takes as long is not waited for, in nanoseconds.
   private static let longTime: UInt64 = 1_000_000
+  /// How many threads there may be beside those that were reserved.
+  static let spareLimit = 64
   /// How often to look whether requests are taken, in microseconds.
   private static let watchingTime: UInt32 = 2000
   /// So many requests between two looks are worth processors that stay awake, which they do for a while after, in
@@ -79,10 +84,11 @@ final class RequestLoop: @unchecked Sendable {
   /// - Parameter threads: ``FuseSession/threadCount`` of them; one answers nothing, and looks after the others.
   func run(on threads: ReservedThreads, within thread: @escaping @Sendable (() -> Void) -> Void) {
     let answering = [@Sendable () -> Void](repeating: { [self] in thread(work) }, count: FuseSession.threadCount - 1)
-    threads.run([{ [self] in watchRequests() }] + answering)
+    threads.run([{ [self] in watchRequests { [self] in thread(workAsSpare) } }] + answering)
     defer { if spinner != nil { IdleSpinner.giveBack() } }
     thread(work)
     threads.wait()
+    condition.withLock { while spareCount > 0 { condition.wait() } }
   }
 
   /// Begins to listen for what the kernel has said until now.
@@ -95,15 +101,28 @@ final class RequestLoop: @unchecked Sendable {
   }
 
   private func work() {
-    let turn = turns.add()
-    Turn.$own.withValue(turn) { answerRequests(in: turn) }
+    answerRequests(isSpare: false)
+    condition.withLock {
+      hasEnded = true
+      condition.broadcast()
+    }
+    watch.withLock { watch.broadcast() }
   }
 
-  private func answerRequests(in turn: Turn) {
+  private func workAsSpare() { answerRequests(isSpare: true) }
+
+  /// Until the mount ends. A spare thread only until another waits for requests.
+  private func answerRequests(isSpare: Bool) {
+    let turn = turns.add()
+    defer { turns.remove(turn) }
+    Turn.$own.withValue(turn) { answerRequests(in: turn, isSpare: isSpare) }
+  }
+
+  private func answerRequests(in turn: Turn, isSpare: Bool) {
     var request = fuse_buf()
     defer { free(request.mem) }
     var backlog = Backlog()
-    while let taken = take(&request, in: turn) {
+    while let taken = take(&request, in: turn, isSpare: isSpare) {
       defer { turn.end() }
       takenCount.wrappingAdd(1, ordering: .relaxed)
       let kind = kind(of: request)
@@ -126,22 +145,17 @@ final class RequestLoop: @unchecked Sendable {
     }
     // Not where this thread alone got nothing any more.
     if fuse_session_exited(session) != 0 { didEnd() }
-    condition.withLock {
-      hasEnded = true
-      condition.broadcast()
-    }
-    watch.withLock { watch.broadcast() }
   }
 
   private enum Taken { case itWaited, weWaited }
 
-  /// Waits for a request, whose turn the caller ends; nil when the mount has ended.
-  private func take(_ request: inout fuse_buf, in turn: Turn) -> Taken? {
+  /// Waits for a request, whose turn the caller ends; nil when the mount has ended, or a spare thread is not needed any more.
+  private func take(_ request: inout fuse_buf, in turn: Turn, isSpare: Bool) -> Taken? {
     if let isTaken = takeNow(&request, in: turn) { return isTaken ? .itWaited : nil }
     while true {
       guard !isWaiting.exchange(true, ordering: .acquiringAndReleasing) else {
         didIdle()
-        guard idle() else { return nil }
+        guard !isSpare, idle() else { return nil }
         if let isTaken = takeNow(&request, in: turn) { return isTaken ? .weWaited : nil }
         continue
       }
@@ -183,12 +197,39 @@ final class RequestLoop: @unchecked Sendable {
   }
 
   /// Wakes an idle thread, if there is one.
-  func call() {
+  ///
+  /// - Returns: whether one comes, perhaps one that was called before.
+  @discardableResult
+  func call() -> Bool {
     condition.lock()
     defer { condition.unlock() }
-    guard idleCount > calledCount else { return }
+    guard idleCount > calledCount else { return calledCount > 0 }
     calledCount += 1
     condition.signal()
+    return true
+  }
+
+  /// Starts a thread that answers as long as the others are busy.
+  private func callSpare(_ work: @escaping @Sendable () -> Void) {
+    let mayStart = condition.withLock {
+      guard spareCount < Self.spareLimit, !hasEnded else { return false }
+      spareCount += 1
+      return true
+    }
+    guard mayStart else { return }
+    let end: @Sendable () -> Void = { [self] in
+      condition.withLock {
+        spareCount -= 1
+        condition.broadcast()
+      }
+    }
+    // Where the system gives none, who is busy goes on with what waits.
+    do {
+      try NewThread.start {
+        work()
+        end()
+      }
+    } catch { end() }
   }
 
   /// Waits until it is called; `false` when the mount has ended.
@@ -203,7 +244,8 @@ final class RequestLoop: @unchecked Sendable {
     return true
   }
 
-  private func watchRequests() {
+  /// - Parameter spare: what a thread does that is started because none is left.
+  private func watchRequests(spare: @escaping @Sendable () -> Void) {
     var processors = AwakeProcessors(isWanted: keepsAwake)
     defer { processors.release() }
     /// Until when processors stay awake, by `now`.
@@ -213,7 +255,7 @@ final class RequestLoop: @unchecked Sendable {
       let before = takenCount.load(ordering: .relaxed)
       let isBusy = waitWhileWatching(goesOn: taken > 0 || processors.areKept)
       taken = takenCount.load(ordering: .relaxed) - before
-      if isBusy, taken == 0, !isWaiting.load(ordering: .acquiring) { call() }
+      if isBusy, taken == 0, !isWaiting.load(ordering: .acquiring), !call(), isReady(within: 0) { callSpare(spare) }
       if taken >= Self.awakeCount {
         end = Self.now + Self.awakeTime
         processors.keep()

@@ -195,7 +195,7 @@ import Testing
         #expect(tables.isInUse == isAlone)
         return needsToBeAlone
       }
-      #expect(calls == (needsToBeAlone ? [false, true] : [false]))
+      #expect(calls == (needsToBeAlone ? [false, false, false, true] : [false]))
     }
     try vault.close()
   }

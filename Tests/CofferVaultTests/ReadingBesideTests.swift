@@ -126,7 +126,7 @@ import Testing
   }
 
   /// Who asks between the end of a transaction and its being known finds rows that nobody expects yet.
-  @Test func `what does not fit beside a commit is asked for again after it`() throws {
+  @Test func `what does not fit beside a commit is asked for again, and who stores is not waited for`() throws {
     let fixture = try VaultFixture()
     let (vault, numbers) = try Self.changedVault(fixture)
     let tables = vault.index.tables
@@ -145,7 +145,7 @@ import Testing
       }
     }
     let looks = Shared<[Bool]>([])
-    let hasLooked = DispatchSemaphore(value: 0)
+    let (hasLooked, isKnown) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let size = Shared<Result<UInt64, any Error>?>(nil)
     var ended: DispatchSemaphore?
     tables.changeRules {
@@ -153,20 +153,41 @@ import Testing
         vault.index.willAnswer = { _, isAlone in
           looks.change { $0.append(isAlone) }
           hasLooked.signal()
+          if looks.now.count == 2 { #expect(Patience.wait(for: isKnown)) }
         }
         ended = startThread {
           size.set(Result { try vault.index.read { try $0.inode(numbers[pair]).byteCount } })
         }
-        // It finds something else than it expects, and waits for who stores.
+        // It finds something else than it expects.
         #expect(Patience.wait(for: hasLooked))
+      }
+      $0.didPublish = {
+        isKnown.signal()
+        #expect(ended.map { Patience.wait(for: $0) } ?? false)
       }
     }
     try vault.commit()
-    tables.changeRules { ($0.willCommit, $0.willPublish) = ({}, {}) }
-    try #require(Patience.wait(for: try #require(ended)))
+    tables.changeRules { ($0.willCommit, $0.willPublish, $0.didPublish) = ({}, {}, {}) }
     vault.index.willAnswer = { _, _ in }
-    #expect(looks.now.first == false && looks.now.contains(true))
+    #expect(looks.now.count > 1 && !looks.now.contains(true))
     #expect(try #require(size.now).get() == UInt64(3000 + pair))
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
+  @Test func `who waits for a commit goes on once it is stored, beside what is done to the log`() throws {
+    let fixture = try VaultFixture()
+    let (vault, _) = try Self.changedVault(fixture)
+    let tables = vault.index.tables
+    var ended: DispatchSemaphore?
+    var hasEnded = false
+    tables.changeRules {
+      $0.willCommit = { ended = startThread { #expect(throws: Never.self) { try vault.commit() } } }
+      $0.didPublish = { hasEnded = ended.map { Patience.wait(for: $0) } ?? false }
+    }
+    try vault.commit()
+    tables.changeRules { ($0.willCommit, $0.didPublish) = ({}, {}) }
+    #expect(hasEnded)
     #expect(try vault.verify(isDeep: true).isClean)
     try vault.close()
   }

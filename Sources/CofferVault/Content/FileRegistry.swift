@@ -406,11 +406,7 @@ final class FileRegistry: Sendable {
   /// Brings memory under its bounds after a change. The caller holds no lock.
   func relieve(_ node: FileNode) throws {
     if node.needsCommit { try node.vault.commitJoined() }
-    if buffered.load(ordering: .relaxed) > Self.bufferedLimit,
-      let largest = nodes.max(by: { $0.bufferedByteCount < $1.bufferedByteCount })
-    {
-      try? largest.writing.withLock { _ in try largest.flushAll() }
-    }
+    if buffered.load(ordering: .relaxed) > Self.bufferedLimit { flushLargest() }
     if loadedPages.load(ordering: .relaxed) > mapLimits.most { dropCleanPages() }
     if loadedPages.load(ordering: .relaxed) > mapLimits.most,
       let largest = nodes.max(by: { $0.dirtyPages < $1.dirtyPages }), largest.dirtyPages > 0
@@ -418,6 +414,16 @@ final class FileRegistry: Sendable {
       try? largest.join()
       didDropPages(largest.dropCleanPages(all: true))
     }
+  }
+
+  /// Stores what waits in memory of the file that has most of it. Not of one that somebody is at, who may wait for the disk, unless there
+  /// is much more than there should be.
+  private func flushLargest() {
+    let waiting = nodes.map { (node: $0, byteCount: $0.bufferedByteCount) }.filter { $0.byteCount > 0 }
+      .sorted { $0.byteCount > $1.byteCount }
+    for (node, _) in waiting where node.writing.withLockIfAvailable({ _ in try? node.flushAll() }) != nil { return }
+    guard buffered.load(ordering: .relaxed) > 2 * Self.bufferedLimit, let largest = waiting.first?.node else { return }
+    try? largest.writing.withLock { _ in try largest.flushAll() }
   }
 
   /// Gives up all pages that need not stay.

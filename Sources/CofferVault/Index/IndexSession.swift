@@ -194,9 +194,13 @@ final class IndexSession {
     return try stored.prepare(changes, &rows, numbers: commit.numbers, generation: commit.generation)
   }
 
-  /// Stores what was prepared. Needs not the index's lock: it may take long.
+  /// Stores what was prepared. Needs not the index's lock: it may take long. Who waits for the commit goes on when it is stored, before
+  /// what is done to the log behind it.
   func store(_ preparation: StoredRows.Preparation, _ commit: CommitUnderWay) {
-    stored.store(preparation) { commit.outcome = $0 }
+    stored.store(preparation) { outcome in
+      commit.outcome = outcome
+      if underWay === commit { takeOverIfStored() }
+    }
   }
 
   /// What was stored is the last commit from now on, unless a reader saw to that before. Throws where nothing was stored.

@@ -57,10 +57,11 @@ final class IndexTables {
     var commitsBeforeJournal = 4
     /// Pages that the log may have because of somebody who reads: 32 MiB. Tests have fewer.
     var mostLogPages = 4000
-    /// Called by tests' commits in SQLite, which have `journalLock`: in the midst of the transaction, and once it is stored and nobody
-    /// knows.
+    /// Called by tests' commits in SQLite, which have `journalLock`: in the midst of the transaction, once it is stored and nobody
+    /// knows, and when all know.
     var willCommit: () -> Void = {}
     var willPublish: () -> Void = {}
+    var didPublish: () -> Void = {}
   }
 
   /// Beside commits that the vault makes by itself.
@@ -113,9 +114,16 @@ final class IndexTables {
       readers.want()
     }
     var isDone = false
-    if readers.use({ isDone = !body($0, false) }), isDone { return }
+    // What was stored in between is known when it is asked for once more. Whoever stores has the other connection for longer than that.
+    for _ in 0..<Self.readingLimit {
+      guard readers.use({ isDone = !body($0, false) }) else { break }
+      if isDone { return }
+    }
     using { _ = body($0, true) }
   }
+
+  /// How often it is tried beside who stores something.
+  private static let readingLimit = 3
 
   /// For tests.
   var isInUse: Bool {
@@ -334,6 +342,7 @@ final class IndexTables {
       journaled = JournaledRows()
       publish()
     }
+    rules.didPublish()
     storedCommit = lastCommit
     copyLongLog()
     if logIsShort { journal?.remove() } else { journal?.restart() }

@@ -132,6 +132,45 @@ import Testing
     try vault.close()
   }
 
+  /// The one may wait for the disk.
+  @Test func `who writes a file makes room in memory by another than somebody is at`() throws {
+    let fixture = try VaultFixture()
+    let vault = try fixture.create()
+    let large = [UInt8](repeating: 2, count: 4 << 20)
+    var files: [OpenFile] = []
+    for number in 0..<4 {
+      let path = try VaultPath("large-\(number)")
+      try vault.importFile(fixture.source(large), to: path)
+      files.append(try vault.open(path, .writing))
+    }
+    let nodes = try files.map { try #require(vault.files.node($0.attributes.number)) }
+    // Most of it.
+    for block in 0..<60 { try files[0].write([3], at: UInt64(block) << 14) }
+    let (isThere, mayLeave) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let left = startThread {
+      nodes[0].writing.withLock { _ in
+        isThere.signal()
+        _ = mayLeave.wait(timeout: .now() + 120)
+      }
+    }
+    try #require(Patience.wait(for: isThere))
+    let others = files[1...]
+    let written = startThread {
+      for block in 0..<50 {
+        for file in others { #expect(throws: Never.self) { try file.write([3], at: UInt64(block) << 14) } }
+      }
+    }
+    let isWritten = Patience.wait(for: written)
+    #expect(isWritten)
+    #expect(nodes[0].bufferedByteCount == 60 << 14)
+    #expect(nodes.reduce(0) { $0 + $1.bufferedByteCount } <= 2 << 20)
+    mayLeave.signal()
+    try #require(Patience.wait(for: left) && (isWritten || Patience.wait(for: written)))
+    for file in files { try file.close() }
+    #expect(try vault.verify(isDeep: true).isClean)
+    try vault.close()
+  }
+
   /// What they hold could go nowhere: to look for it with each write would make all of them slow.
   @Test func `small files that are open do not make what others write leave the memory at once`() throws {
     let (vault, _) = try create(60_000)

@@ -1,0 +1,83 @@
+import CofferTestSupport
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+/// A mounted vault whose disk takes nothing for a while, as one that is slow, or far away.
+@Suite(
+  .enabled(if: Ground.mountIsThere, Ground.missing),
+  .enabled(if: FrozenDisk.isPossible, "a disk that can be frozen is mounted for these tests, which needs root"))
+final class SlowDiskMountTests {
+  private static let syncCount = 24
+
+  let desk: Desk
+  let disk: FrozenDisk
+
+  init() throws {
+    desk = try Desk()
+    disk = try FrozenDisk(in: desk.folder, mebibytes: 64)
+    desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
+    try desk.makeVault()
+    try Kernel.mkdir(desk.path("mnt"))
+    // Nothing of these the kernel knows.
+    try desk.done("mkdir", "/folder")
+    for number in 0..<8 {
+      try desk.done("put", "-", "/folder/file-\(number)", input: noise(100_000, seed: UInt64(number)))
+    }
+    try desk.done("mount", "mnt")
+  }
+
+  deinit {
+    try? disk.thaw()
+    _ = try? desk.run("coffer", ["unmount", "--force", desk.path("mnt")])
+    _ = try? desk.run("coffer", ["agent", "stop", "--force"])
+  }
+
+  /// A thread that sleeps is in the call that it has begun.
+  private static func isAsleep(_ thread: String) -> Bool {
+    guard let text = try? String(contentsOfFile: "/proc/\(thread)/stat", encoding: .utf8),
+      let state = text[(text.lastIndex(of: ")") ?? text.startIndex)...].dropFirst(2).first
+    else { return false }
+    return state == "S" || state == "D"
+  }
+
+  @Test func `programs that sync keep nobody from reading, however many they are`() throws {
+    let mount = desk.path("mnt/")
+    let files = try (0..<Self.syncCount).map { number in
+      let file = try Handle(mount + "written-\(number)", O_CREAT | O_RDWR)
+      try file.write(noise(1000, seed: UInt64(number)), at: 0)
+      return file
+    }
+    try disk.freeze()
+    let threads = Mutex<[String]>([])
+    let hasRead = DispatchSemaphore(value: 0)
+    nonisolated(unsafe) let disk = disk
+    let outcomes = try inParallel(Self.syncCount + 2) { number -> Bool in
+      if number < files.count {
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+        threads.withLock { $0.append(own) }
+        try files[number].sync()
+      } else if number == files.count {
+        while !threads.withLock({ $0.count == files.count && $0.allSatisfy(Self.isAsleep) }) { sched_yield() }
+        for number in 0..<8 {
+          guard try Kernel.content(mount + "folder/file-\(number)") == noise(100_000, seed: UInt64(number)) else {
+            return false
+          }
+        }
+        _ = try Kernel.fileSystem(mount)
+        hasRead.signal()
+      } else {
+        defer { try? disk.thaw() }
+        return hasRead.wait(timeout: .now() + 60) == .success
+      }
+      return true
+    }
+    #expect(!outcomes.contains(false), "\(outcomes)")
+    try desk.served("agent", "stop")
+    try desk.done("verify", "--deep")
+    for number in 0..<Self.syncCount {
+      #expect(try desk.done("cat", "/written-\(number)").bytes == noise(1000, seed: UInt64(number)))
+    }
+  }
+}
