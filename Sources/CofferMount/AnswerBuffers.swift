@@ -7,6 +7,9 @@ final class AnswerBuffers: Sendable {
   /// As much as one request can ask for.
   static let size = 1 << 20
 
+  /// So many are kept: more are needed only while many programs wait for a slow disk.
+  private static let idleLimit = FuseSession.threadCount
+
   private struct State {
     nonisolated(unsafe) var idle: [UnsafeMutableRawBufferPointer] = []
     /// Rises with each overwriting.
@@ -32,12 +35,14 @@ final class AnswerBuffers: Sendable {
     var age = age
     while true {
       // Looked at and given back at once: what is overwritten next must be among those that are idle.
-      let present = state.withLock { state in
-        if state.age == age { state.idle.append(buffer) }
-        return state.age
+      let (present, isKept) = state.withLock { state in
+        let isKept = state.age == age && state.idle.count < Self.idleLimit
+        if isKept { state.idle.append(buffer) }
+        return (state.age, isKept)
       }
-      if present == age { return }
+      if isKept { return }
       overwrite(buffer)
+      if present == age { return TransferMemory.free(buffer) }
       age = present
     }
   }

@@ -39,6 +39,8 @@ final class RequestLoop: @unchecked Sendable {
   private var hasEnded = false
   /// Threads beside those that were reserved.
   private var spareCount = 0
+  /// The last of them has not begun yet.
+  private var isSpareComing = false
 
   /// Requests come: nobody sleeps until the next.
   private let isBusy = Atomic(false)
@@ -109,7 +111,10 @@ final class RequestLoop: @unchecked Sendable {
     watch.withLock { watch.broadcast() }
   }
 
-  private func workAsSpare() { answerRequests(isSpare: true) }
+  private func workAsSpare() {
+    condition.withLock { isSpareComing = false }
+    answerRequests(isSpare: true)
+  }
 
   /// Until the mount ends. A spare thread only until another waits for requests.
   private func answerRequests(isSpare: Bool) {
@@ -212,14 +217,16 @@ final class RequestLoop: @unchecked Sendable {
   /// Starts a thread that answers as long as the others are busy.
   private func callSpare(_ work: @escaping @Sendable () -> Void) {
     let mayStart = condition.withLock {
-      guard spareCount < Self.spareLimit, !hasEnded else { return false }
+      guard spareCount < Self.spareLimit, !isSpareComing, !hasEnded else { return false }
       spareCount += 1
+      isSpareComing = true
       return true
     }
     guard mayStart else { return }
     let end: @Sendable () -> Void = { [self] in
       condition.withLock {
         spareCount -= 1
+        isSpareComing = false
         condition.broadcast()
       }
     }

@@ -245,7 +245,7 @@ public final class Vault: Sendable {
         ballast.restore()
       }
       if isFull, mayWait, othersRan || roomGivenBack.isRunning(besides: own) { return false }
-      files.commitFailed(error)
+      files.commitFailed(error, after: index.read { $0.committed.generation })
       throw error
     }
     let wasShort = room.isShort || isLent

@@ -280,10 +280,12 @@ final class FileRegistry: Sendable {
     }
   }
 
-  /// A commit failed, and with it what had joined.
-  func commitFailed(_ error: any Error) {
+  /// A commit failed, and with it what had joined since `generation`, the last one that is stored.
+  func commitFailed(_ error: any Error, after generation: UInt64) {
     let isFinal = !VaultError.wrapping(error).isOfRoom
-    let nodes = state.withLock { state in state.joined.keys.compactMap { state.entries[$0]?.node } }
+    let nodes = state.withLock { state in
+      state.joined.filter { $0.value > generation }.keys.compactMap { state.entries[$0]?.node }
+    }
     for node in nodes { node.record(error, isBreaking: isFinal) }
   }
 
@@ -421,7 +423,8 @@ final class FileRegistry: Sendable {
   private func flushLargest() {
     let waiting = nodes.map { (node: $0, byteCount: $0.bufferedByteCount) }.filter { $0.byteCount > 0 }
       .sorted { $0.byteCount > $1.byteCount }
-    for (node, _) in waiting where node.writing.withLockIfAvailable({ _ in try? node.flushAll() }) != nil { return }
+    for (node, _) in waiting
+    where node.writing.withLockIfAvailable({ _ in (try? node.flushAll()) != nil }) == true { return }
     guard buffered.load(ordering: .relaxed) > 2 * Self.bufferedLimit, let largest = waiting.first?.node else { return }
     try? largest.writing.withLock { _ in try largest.flushAll() }
   }

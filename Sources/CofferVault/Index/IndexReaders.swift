@@ -18,7 +18,8 @@ final class IndexReaders: @unchecked Sendable {
 
   private enum State { case unwanted, wanted, closed }
 
-  /// More than anybody uses at once, but where there are many processors: a mount reads on two threads for each.
+  /// More than anybody uses at once, but where there are many processors, for a mount reads on two threads for each, or where a mount has
+  /// more threads because many programs wait for a slow disk.
   static let limit = 16
 
   /// A connection's place. Nobody but who uses it touches `reader`.

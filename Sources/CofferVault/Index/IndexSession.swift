@@ -2,6 +2,7 @@ internal import CofferCrypto
 internal import CofferFiles
 internal import CofferKeys
 internal import CofferSystem
+internal import Synchronization
 
 /// The index as operations see it: the rows of the last commit, over them those of a commit under way, and over them what
 /// was changed since.
@@ -195,11 +196,11 @@ final class IndexSession {
   }
 
   /// Stores what was prepared. Needs not the index's lock: it may take long. Who waits for the commit goes on when it is stored, before
-  /// what is done to the log behind it.
+  /// what is done to the log behind it: but where little room is left, for then the next commit shall not take what this one gives back.
   func store(_ preparation: StoredRows.Preparation, _ commit: CommitUnderWay) {
     stored.store(preparation) { outcome in
       commit.outcome = outcome
-      if underWay === commit { takeOverIfStored() }
+      if underWay === commit, !stored.tables.keepsLogShort.load(ordering: .relaxed) { takeOverIfStored() }
     }
   }
 

@@ -114,7 +114,7 @@ final class IndexTables {
       readers.want()
     }
     var isDone = false
-    // What was stored in between is known when it is asked for once more. Whoever stores has the other connection for longer than that.
+    // What was stored in between is known a moment after. Whoever stores has the other connection for longer than that.
     for _ in 0..<Self.readingLimit {
       guard readers.use({ isDone = !body($0, false) }) else { break }
       if isDone { return }

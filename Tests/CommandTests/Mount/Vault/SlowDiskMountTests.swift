@@ -1,3 +1,4 @@
+import CofferSystem
 import CofferTestSupport
 import Foundation
 import Glibc
@@ -9,14 +10,15 @@ import Testing
   .enabled(if: Ground.mountIsThere, Ground.missing),
   .enabled(if: FrozenDisk.isPossible, "a disk that can be frozen is mounted for these tests, which needs root"))
 final class SlowDiskMountTests {
-  private static let syncCount = 24
+  /// More than the threads that a mount has at once.
+  private static let syncCount = 2 * ProcessInfo.processInfo.activeProcessorCount + 20
 
   let desk: Desk
   let disk: FrozenDisk
 
   init() throws {
     desk = try Desk()
-    disk = try FrozenDisk(in: desk.folder, mebibytes: 64)
+    disk = try FrozenDisk(in: desk.folder, mebibytes: 128)
     desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
     try desk.makeVault()
     try Kernel.mkdir(desk.path("mnt"))
@@ -36,7 +38,7 @@ final class SlowDiskMountTests {
 
   /// A thread that sleeps is in the call that it has begun.
   private static func isAsleep(_ thread: String) -> Bool {
-    guard let text = try? String(contentsOfFile: "/proc/\(thread)/stat", encoding: .utf8),
+    guard let text = try? KernelFile.text(of: "/proc/\(thread)/stat"),
       let state = text[(text.lastIndex(of: ")") ?? text.startIndex)...].dropFirst(2).first
     else { return false }
     return state == "S" || state == "D"
@@ -45,11 +47,11 @@ final class SlowDiskMountTests {
   @Test func `programs that sync keep nobody from reading, however many they are`() throws {
     let mount = desk.path("mnt/")
     let files = try (0..<Self.syncCount).map { number in
-      let file = try Handle(mount + "written-\(number)", O_CREAT | O_RDWR)
-      try file.write(noise(1000, seed: UInt64(number)), at: 0)
-      return file
+      try Handle(mount + "written-\(number)", O_CREAT | O_RDWR)
     }
     try disk.freeze()
+    // It waits in memory.
+    for (number, file) in files.enumerated() { try file.write(noise(1000, seed: UInt64(number)), at: 0) }
     let threads = Mutex<[String]>([])
     let hasRead = DispatchSemaphore(value: 0)
     nonisolated(unsafe) let disk = disk
@@ -59,7 +61,11 @@ final class SlowDiskMountTests {
         threads.withLock { $0.append(own) }
         try files[number].sync()
       } else if number == files.count {
-        while !threads.withLock({ $0.count == files.count && $0.allSatisfy(Self.isAsleep) }) { sched_yield() }
+        let end = SuspendingClock.now + .seconds(60)
+        while !threads.withLock({ $0.count == files.count && $0.allSatisfy(Self.isAsleep) }) {
+          guard SuspendingClock.now < end else { return false }
+          sched_yield()
+        }
         for number in 0..<8 {
           guard try Kernel.content(mount + "folder/file-\(number)") == noise(100_000, seed: UInt64(number)) else {
             return false
