@@ -45,6 +45,10 @@
       guard ioctl(disk.number, 0x8004_587d, &flags) == 0 else { throw SystemError(code: errno, call: "ioctl") }
     }
 
+    /// Whoever writes waits from now on, and whoever reads does not, until ``thaw()``.
+    public func freeze() throws { try Self.run("/usr/sbin/fsfreeze", ["--freeze", mountPoint]) }
+    public func thaw() throws { try Self.run("/usr/sbin/fsfreeze", ["--unfreeze", mountPoint]) }
+
     /// Mounts it as after a power cut.
     public func remount() throws {
       // As long as another process has it in a name space of mounts of its own, what is mounted again is the file system that was shut down.

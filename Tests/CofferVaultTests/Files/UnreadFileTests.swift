@@ -103,6 +103,15 @@ import Testing
     try vault.close()
   }
 
+  private static func openedLargeFiles(in vault: Vault, _ fixture: VaultFixture) throws -> [OpenFile] {
+    let large = [UInt8](repeating: 2, count: 4 << 20)
+    return try (0..<4).map { number in
+      let path = try VaultPath("large-\(number)")
+      try vault.importFile(fixture.source(large), to: path)
+      return try vault.open(path, .writing)
+    }
+  }
+
   /// Many small files that were read and closed leave no room in memory for more plaintext than all files may have there.
   @Test func `plaintext that waits in memory is counted whatever was read before`() throws {
     let fixture = try VaultFixture()
@@ -115,13 +124,7 @@ import Testing
       #expect(try file.read(small.count, at: 0) == small)
       try file.close()
     }
-    let large = [UInt8](repeating: 2, count: 4 << 20)
-    var files: [OpenFile] = []
-    for number in 0..<4 {
-      let path = try VaultPath("large-\(number)")
-      try vault.importFile(fixture.source(large), to: path)
-      files.append(try vault.open(path, .writing))
-    }
+    let files = try Self.openedLargeFiles(in: vault, fixture)
     // Parts of blocks wait in memory.
     for block in 0..<60 {
       for file in files { try file.write([3], at: UInt64(block) << 16) }
@@ -136,13 +139,7 @@ import Testing
   @Test func `who writes a file makes room in memory by another than somebody is at`() throws {
     let fixture = try VaultFixture()
     let vault = try fixture.create()
-    let large = [UInt8](repeating: 2, count: 4 << 20)
-    var files: [OpenFile] = []
-    for number in 0..<4 {
-      let path = try VaultPath("large-\(number)")
-      try vault.importFile(fixture.source(large), to: path)
-      files.append(try vault.open(path, .writing))
-    }
+    let files = try Self.openedLargeFiles(in: vault, fixture)
     let nodes = try files.map { try #require(vault.files.node($0.attributes.number)) }
     // Most of it.
     for block in 0..<60 { try files[0].write([3], at: UInt64(block) << 14) }

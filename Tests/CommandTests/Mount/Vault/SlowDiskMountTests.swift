@@ -7,19 +7,20 @@ import Testing
 
 /// A mounted vault whose disk takes nothing for a while, as one that is slow, or far away.
 @Suite(
-  .enabled(if: Ground.mountIsThere, Ground.missing),
-  .enabled(if: FrozenDisk.isPossible, "a disk that can be frozen is mounted for these tests, which needs root"))
+  .enabled(if: Ground.mountIsThere && LoopDisk.isPossible, "needs /dev/fuse, root and loop devices"),
+  .enabled(if: LoopDisk.Kind.ext4.canBeMounted, "needs mkfs.ext4, and a kernel that mounts ext4"))
 final class SlowDiskMountTests {
   /// More than the threads that a mount has at once.
   private static let syncCount = 2 * ProcessInfo.processInfo.activeProcessorCount + 20
 
   let desk: Desk
-  let disk: FrozenDisk
+  let disk: LoopDisk
+  private var isFrozen = false
 
   init() throws {
     desk = try Desk()
-    disk = try FrozenDisk(in: desk.folder, mebibytes: 128)
-    desk.environment["COFFER_VAULT"] = desk.path("disk/vault")
+    disk = try LoopDisk(.ext4)
+    desk.environment["COFFER_VAULT"] = disk.mountPoint + "/vault"
     try desk.makeVault()
     try Kernel.mkdir(desk.path("mnt"))
     // Nothing of these the kernel knows.
@@ -31,7 +32,7 @@ final class SlowDiskMountTests {
   }
 
   deinit {
-    try? disk.thaw()
+    if isFrozen { try? disk.thaw() }
     _ = try? desk.run("coffer", ["unmount", "--force", desk.path("mnt")])
     _ = try? desk.run("coffer", ["agent", "stop", "--force"])
   }
@@ -50,6 +51,7 @@ final class SlowDiskMountTests {
       try Handle(mount + "written-\(number)", O_CREAT | O_RDWR)
     }
     try disk.freeze()
+    isFrozen = true
     // It waits in memory.
     for (number, file) in files.enumerated() { try file.write(noise(1000, seed: UInt64(number)), at: 0) }
     let threads = Mutex<[String]>([])
@@ -79,6 +81,7 @@ final class SlowDiskMountTests {
       }
       return true
     }
+    isFrozen = false
     #expect(!outcomes.contains(false), "\(outcomes)")
     try desk.served("agent", "stop")
     try desk.done("verify", "--deep")
