@@ -67,6 +67,8 @@ int coffer_peer_process(int socket, pid_t *process) {
   return getsockopt(socket, SOL_LOCAL, LOCAL_PEERPID, process, &size);
 }
 short coffer_hang_up_event(void) { return POLLHUP; }
+int coffer_has_other_processors(void) { return 0; }
+void coffer_take_usual_processors(void) {}
 #define MSG_CMSG_CLOEXEC 0
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
@@ -136,6 +138,16 @@ int coffer_link_unnamed(int descriptor, int directory, const char *name) {
   return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW);
 }
 static int forbid_debuggers(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+int coffer_has_other_processors(void) {
+  cpu_set_t usual, own;
+  if (sched_getaffinity(getpid(), sizeof usual, &usual) != 0 || sched_getaffinity(0, sizeof own, &own) != 0) return 0;
+  return !CPU_EQUAL(&usual, &own);
+}
+void coffer_take_usual_processors(void) {
+  cpu_set_t usual;
+  // Where that is refused it runs where whoever started it may.
+  if (sched_getaffinity(getpid(), sizeof usual, &usual) == 0) (void)sched_setaffinity(0, sizeof usual, &usual);
+}
 int coffer_pidfd_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 int coffer_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
   return posix_spawn_file_actions_addclosefrom_np(actions, first);

@@ -19,6 +19,18 @@ static inline void coffer_relax(void) {
 #endif
 }
 
+// The processors on which a thread may run, the calling one where it is 0, one bit for each (sched_getaffinity(2) and
+// sched_setaffinity(2)): below 0 where the system refuses, or has more of them.
+enum { coffer_processor_words = 16 };
+static inline int coffer_get_processors(pid_t thread, uint64_t *words) {
+  return (int)syscall(SYS_sched_getaffinity, thread, coffer_processor_words * sizeof *words, words);
+}
+static inline int coffer_set_processors(pid_t thread, const uint64_t *words) {
+  return (int)syscall(SYS_sched_setaffinity, thread, coffer_processor_words * sizeof *words, words);
+}
+// The calling thread's number.
+static inline pid_t coffer_thread(void) { return (pid_t)syscall(SYS_gettid); }
+
 // The kernel asks for a name anew before it uses it again, and keeps what it has until then. The library's function lost a parameter in
 // later versions, of which this one is the only value that differs.
 static inline int coffer_expire_entry(struct fuse_session *session, fuse_ino_t folder, const char *name, size_t count) {

@@ -24,15 +24,8 @@ extension IdleSpinner {
         let processorCount = ProcessInfo.processInfo.activeProcessorCount
         let spinner = IdleSpinner(now: now) {
           runnable.count.map { $0 > processorCount } ?? true
-        } didEnd: {
-          runnable.end()
         }
-        do {
-          try spinner.start()
-        } catch {
-          runnable.end()
-          return nil
-        }
+        do { try spinner.start() } catch { return nil }
         shared.spinner = spinner
       }
       shared.userCount += 1
@@ -53,7 +46,7 @@ extension IdleSpinner {
   private static var isOfUse: Bool {
     isOfUse(
       IdleDriver.present, mayAskKernel: AwakeProcessors.mayBeKept,
-      processorCount: Int(sysconf(CInt(_SC_NPROCESSORS_ONLN))),
+      processorCount: MachineProcessors.count,
       ownProcessorCount: ProcessInfo.processInfo.activeProcessorCount)
   }
 

@@ -36,7 +36,6 @@ final class IdleSpinner: @unchecked Sendable {
 
   private let now: @Sendable () -> UInt64
   private let isCrowded: @Sendable () -> Bool
-  private let didEnd: @Sendable () -> Void
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
   /// Until when it turns, by `now`.
   private let end = Atomic<UInt64>(0)
@@ -56,12 +55,10 @@ final class IdleSpinner: @unchecked Sendable {
   /// - Parameters:
   ///   - now: nanoseconds of a clock that nobody sets.
   ///   - isCrowded: whether as many threads are runnable as there are processors, beside the one that turns, which asks.
-  ///   - didEnd: called when the thread ends.
   init(
-    now: @escaping @Sendable () -> UInt64, isCrowded: @escaping @Sendable () -> Bool = { false },
-    didEnd: @escaping @Sendable () -> Void = {}
+    now: @escaping @Sendable () -> UInt64, isCrowded: @escaping @Sendable () -> Bool = { false }
   ) {
-    (self.now, self.isCrowded, self.didEnd) = (now, isCrowded, didEnd)
+    (self.now, self.isCrowded) = (now, isCrowded)
     sem_init(semaphore, 0, 0)
   }
 
@@ -73,7 +70,6 @@ final class IdleSpinner: @unchecked Sendable {
   /// Throws where the system gives no thread. Where it does not let the thread step back behind all others, nothing is done.
   func start() throws(SystemError) {
     try NewThread.start { [self] in
-      defer { didEnd() }
       var parameters = sched_param(sched_priority: 0)
       guard sched_setscheduler(0, Self.idleClass, &parameters) == 0 else { return }
       while !isStopped.load(ordering: .acquiring) {

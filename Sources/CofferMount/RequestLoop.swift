@@ -49,9 +49,12 @@ final class RequestLoop: @unchecked Sendable {
   private var isWatching = false
   /// Where it is of use.
   private let spinner: IdleSpinner?
+  private let processor: AnsweringProcessor?
 
   /// How long to look for the next request, in nanoseconds: a few times what a program needs between two.
   private static let lookingTime: UInt64 = 30_000
+  /// Between two tries, some tenths of a microsecond in all: each takes the lock under which programs hand over their requests.
+  private static let lookingPauses = 8
   /// What takes as long is not waited for, in nanoseconds.
   private static let longTime: UInt64 = 1_000_000
   /// How many threads there may be beside those that were reserved.
@@ -77,6 +80,7 @@ final class RequestLoop: @unchecked Sendable {
     didIdle = idle
     didEnd = ended
     spinner = keepsAwake ? IdleSpinner.taken { Self.now } : nil
+    processor = keepsAwake ? AnsweringProcessor.present() : nil
     descriptor = fuse_session_fd(session)
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
   }
@@ -127,17 +131,23 @@ final class RequestLoop: @unchecked Sendable {
     var request = fuse_buf()
     defer { free(request.mem) }
     var backlog = Backlog()
-    while let taken = take(&request, in: turn, isSpare: isSpare) {
+    var thread = AnsweringProcessor.KeptThread()
+    defer { if let processor { thread.leave(processor) } }
+    while let taken = take(&request, in: turn, on: &thread, isSpare: isSpare) {
       defer { turn.end() }
       takenCount.wrappingAdd(1, ordering: .relaxed)
       let kind = kind(of: request)
       let isSlow = kind == .sync && syncTime.load(ordering: .relaxed) > Self.longTime
-      let requester = KernelRequest(request)?.requester ?? 0
+      let header = KernelRequest(request)
+      let requester = header?.requester ?? 0
+      // The kernel reads ahead in a program's name, which goes on meanwhile.
+      let isWaitedFor = requester != 0 && header?.operation != .read && header?.operation != .write
       let start = Self.now
       // Nobody waits for what the kernel asks by itself, and what moves much takes longer than waking does: there a thread that turns would
       // only slow the processor down that shares its core.
       let spinner = requester != 0 && (kind == .small || kind == .sync) ? self.spinner : nil
       spinner?.didTake(at: start)
+      if isWaitedFor { processor?.didTake(from: requester) }
       let isBacklog = backlog.isLong(
         with: requester,
         hasWaited: (kind == .small || kind == .large) && taken == .itWaited)
@@ -155,11 +165,15 @@ final class RequestLoop: @unchecked Sendable {
   private enum Taken { case itWaited, weWaited }
 
   /// Waits for a request, whose turn the caller ends; nil when the mount has ended, or a spare thread is not needed any more.
-  private func take(_ request: inout fuse_buf, in turn: Turn, isSpare: Bool) -> Taken? {
+  private func take(
+    _ request: inout fuse_buf, in turn: Turn, on thread: inout AnsweringProcessor.KeptThread, isSpare: Bool
+  ) -> Taken? {
+    if let processor, !isSpare { thread.follow(processor) }
     if let isTaken = takeNow(&request, in: turn) { return isTaken ? .itWaited : nil }
     while true {
       guard !isWaiting.exchange(true, ordering: .acquiringAndReleasing) else {
         didIdle()
+        if let processor { thread.leave(processor) }
         guard !isSpare, idle() else { return nil }
         if let isTaken = takeNow(&request, in: turn) { return isTaken ? .weWaited : nil }
         continue
@@ -168,7 +182,10 @@ final class RequestLoop: @unchecked Sendable {
       if looking.isWorthwhile() {
         let end = Self.now + Self.lookingTime
         while Self.now < end {
-          guard let isTaken = takeNow(&request, in: turn) else { continue }
+          guard let isTaken = takeNow(&request, in: turn) else {
+            for _ in 0..<Self.lookingPauses { coffer_relax() }
+            continue
+          }
           looking.didFind()
           return isTaken ? .weWaited : nil
         }
@@ -258,6 +275,9 @@ final class RequestLoop: @unchecked Sendable {
     /// Until when processors stay awake, by `now`.
     var end: UInt64 = 0
     var taken = 0
+    let runnable = processor.flatMap { _ in RunnableThreads() }
+    var crowd = Crowd()
+    defer { processor?.giveUp() }
     while !condition.withLock({ hasEnded }) {
       let before = takenCount.load(ordering: .relaxed)
       let isBusy = waitWhileWatching(goesOn: taken > 0 || processors.areKept)
@@ -269,6 +289,10 @@ final class RequestLoop: @unchecked Sendable {
       } else if Self.now >= end {
         processors.release()
       }
+      guard let processor else { continue }
+      // Beside this thread.
+      if let count = runnable?.count { crowd.look(at: count - 1) }
+      if processors.areKept, !crowd.isThere { processor.askForLook() } else { processor.giveUp() }
     }
   }
 

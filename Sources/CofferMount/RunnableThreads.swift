@@ -1,18 +1,16 @@
 internal import Glibc
 
 /// How many threads of the machine run, or would if there were a processor for them.
-struct RunnableThreads: Sendable {
+final class RunnableThreads: Sendable {
   private let file: CInt
 
   /// Nil where the kernel does not say.
   init?() {
     file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    if count == nil {
-      close(file)
-      return nil
-    }
+    guard file >= 0, count != nil else { return nil }
   }
+
+  deinit { if file >= 0 { close(file) } }
 
   /// The calling one is among them. Takes the kernel some microseconds.
   var count: Int? {
@@ -28,6 +26,4 @@ struct RunnableThreads: Sendable {
     guard fields.count >= 4 else { return nil }
     return Int(String(decoding: fields[3].prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self))
   }
-
-  func end() { close(file) }
 }

@@ -22,7 +22,7 @@ public enum NewThread {
   public static let usualStackByteCount = 8 << 20
 
   /// Runs `body` on a thread of its own, for which nobody waits. Throws where the system gives none: then `body` has not run,
-  /// and does not.
+  /// and does not. The thread may run wherever the process's first one may, even if the calling one keeps to some processor.
   public static func start(
     stackByteCount: Int = usualStackByteCount, _ body: @escaping @Sendable () -> Void
   ) throws(SystemError) {
@@ -31,7 +31,12 @@ public enum NewThread {
     defer { pthread_attr_destroy(&attributes) }
     pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
     pthread_attr_setstacksize(&attributes, stackByteCount)
-    let retained = Unmanaged.passRetained(Body(body))
+    let isElsewhere = coffer_has_other_processors() != 0
+    let retained = Unmanaged.passRetained(
+      Body {
+        if isElsewhere { coffer_take_usual_processors() }
+        body()
+      })
     #if canImport(Darwin)
       var thread: pthread_t?
       let code = pthread_create(

@@ -170,7 +170,6 @@ import Testing
       #expect(RunnableThreads.count(in: Array(text.utf8)) == nil)
     }
     let threads = try #require(RunnableThreads())
-    defer { threads.end() }
     #expect(try #require(threads.count) >= 1)
   }
 

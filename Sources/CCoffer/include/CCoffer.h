@@ -51,6 +51,11 @@ int coffer_lock_memory(void);
 void *coffer_map_memory(size_t count);
 void coffer_unmap_memory(void *memory, size_t count);
 
+/// Whether the calling thread may run on other processors than the first of its process (Linux alone; elsewhere 0).
+int coffer_has_other_processors(void);
+/// Lets the calling thread run on those of the first one.
+void coffer_take_usual_processors(void);
+
 /// Gives the calling thread, and no other, a current directory of its own (unshare and fchdir on Linux).
 int coffer_enter_directory(int directory);
 /// Leads the thread that has entered one back to where its process is, on Linux to the root directory, and with it the threads that it
