@@ -31,9 +31,17 @@ final class AnsweringProcessor: Sendable {
   /// For the process; nil where it is of no use.
   static func present() -> AnsweringProcessor? {
     guard IdleDriver.present == .haltsAtOnce, AwakeProcessors.mayBeKept, MachineProcessors.count == 2,
-      let own = MachineProcessors.ofThread, own.count == 2
+      let own = MachineProcessors.ofThread, own.count == 2, isOwnProcessListed
     else { return nil }
     return AnsweringProcessor(processors: own)
+  }
+
+  /// The kernel's files tell of the processes that this one and its mounts know by their numbers, and not of another namespace's.
+  private static var isOwnProcessListed: Bool {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 32) { name in
+      let length = readlink("/proc/self", name.baseAddress!, name.count)
+      return length > 0 && name[..<length].elementsEqual("\(getpid())".utf8.map(CChar.init))
+    }
   }
 
   /// Has who takes the next request look where the program runs.
@@ -47,15 +55,18 @@ final class AnsweringProcessor: Sendable {
   /// - Parameter thread: the one that waits.
   func didTake(from thread: UInt32) {
     guard isLookWanted.load(ordering: .relaxed) else { return }
+    let end = endCount.load(ordering: .relaxed)
     isLookWanted.store(false, ordering: .relaxed)
     guard let processor = Self.processor(of: thread), let place = processors.firstIndex(of: processor) else { return }
-    choice.store(2 * endCount.load(ordering: .relaxed) + (1 - place), ordering: .relaxed)
+    kept.withLock { _ in
+      // It may be given up by now, and who did that asks for no other look.
+      if end == endCount.load(ordering: .relaxed) { choice.store(2 * end + (1 - place), ordering: .relaxed) }
+    }
   }
 
   /// Lets all threads run where they may, whatever they are at.
   func giveUp() {
     isLookWanted.store(false, ordering: .relaxed)
-    guard choice.load(ordering: .relaxed) != Self.anywhere else { return }
     kept.withLock { threads in
       endCount.add(1, ordering: .relaxed)
       choice.store(Self.anywhere, ordering: .relaxed)

@@ -292,7 +292,9 @@ final class RequestLoop: @unchecked Sendable {
       guard let processor else { continue }
       // Beside this thread.
       if let count = runnable?.count { crowd.look(at: count - 1) }
-      if processors.areKept, !crowd.isThere { processor.askForLook() } else { processor.giveUp() }
+      // Who was woken for a request, and does not come to it, may be behind somebody who leaves that processor to nobody.
+      let isOfUse = processors.areKept && !crowd.isThere && (taken > 0 || !isReady(within: 0))
+      if isOfUse { processor.askForLook() } else { processor.giveUp() }
     }
   }
 
