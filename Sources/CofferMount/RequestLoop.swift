@@ -13,7 +13,8 @@ internal import Synchronization
 ///
 /// An answer may have to wait, perhaps for what another request brings, or for a slow disk. So while requests come, a thread that takes
 /// none looks from time to time whether they are still taken, and wakes another where they are not. Where none is left, because all wait,
-/// it starts one more: programs that sync keep nobody from reading.
+/// it starts one more: programs that sync keep nobody from reading. It also sees to it that those that answer keep off the processor of the
+/// program that asks (``AnsweringProcessor``).
 final class RequestLoop: @unchecked Sendable {
   private let session: OpaquePointer
   private let keepsAwake: Bool

@@ -117,7 +117,7 @@ private final class Result<Value: Sendable>: @unchecked Sendable { var value: Va
         chosen.giveUp()
         chosen.keep(pid_t(Self.ownThread), to: choice)
         places.append(MachineProcessors.ofThread)
-        // Nor when the same was chosen again: it is heard of by then.
+        // Nor where the same place was chosen again: that is another choice.
         chosen.askForLook()
         chosen.didTake(from: program.thread)
         chosen.keep(pid_t(Self.ownThread), to: choice)
